@@ -79,7 +79,7 @@ local function read_line(line, between, ops)
   return table.concat(out, ",")
 end
 
--- A text → what the engine reads, and, where it communicates, for each line its cells in order: text_of of those that the engine reads,
+-- A text → what the engine reads, and, where it communicates, for each line its cells in order: texts of those that the engine reads,
 -- tables { type, stage, microbatch, column } of the others.
 function cells.read(text, name)
   if text:find "^\xFF\xFE" or text:find "^\xFE\xFF" then

@@ -77,7 +77,7 @@ end
 local function count_for_batch(request, step, least)
   local fixed, batch, all = request.parallelism or {}, request.training.smallest_batch_size, request.cluster.gpus
   if not fixed.pipeline then return nil end
-  local unit = (fixed.tensor or 1) * (fixed.context or 1) * (fixed.pipeline or 1)
+  local unit = (fixed.tensor or 1) * (fixed.context or 1) * fixed.pipeline
   for count = batch and all // step * step or 0, math.ceil(least), -step do
     if count % unit == 0 and batch % (count // unit) == 0 then return count end
   end

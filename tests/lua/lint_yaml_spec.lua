@@ -1,0 +1,249 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- lint_yaml_spec.lua: what lint says of YAML of FlagScale, Megatron-Bridge, NeMo and Primus, and of files that it does not judge.
+
+require "pipeplan"
+local files = require "policy_files"
+local launch = require "pipeplan.input.launch.init"
+local lint = require "pipeplan.analysis.lint.init"
+local linting = require "linting"
+local reads = require "pipeplan.analysis.lint.reads"
+
+teardown(files.remove)
+
+local first, found = linting.first, linting.found
+
+local flagscale = [[
+system:
+  tensor_model_parallel_size: 1
+  pipeline_model_parallel_size: 4
+  expert_model_parallel_size: 2
+  disable_bias_linear: true
+  use_distributed_optimizer: true
+  use_dualpipev: true
+  moe_fb_overlap: true
+  precision:
+    bf16: true
+  checkpoint:
+    load: ${experiment.load}
+model:
+  num_layers: 16
+  hidden_size: 2048
+  num_attention_heads: 16
+  seq_length: 4096
+  max_position_embeddings: 4096
+  untie_embeddings_and_output_weights: true
+  num_experts: 64
+  moe_token_dispatcher_type: alltoall
+  micro_batch_size: 1
+  global_batch_size: 256
+]]
+
+-- arguments.py.patch:209-264 at 16a2dd5b, seen both ways with its own code; DualPipe is from the description of pull request 1157
+describe("FlagScale's YAML", function()
+  local function of(change, by, gpus) return first("body.yaml", (flagscale:gsub(change or "^", by or "", 1)), { gpus = gpus or 8 }) end
+
+  it("is legal as FlagScale's own example is: DP 2, M 128, 2 layers of each of 8 stages", function()
+    local result = of()
+    assert.same({}, found(result, "error"))
+    local read = reads.of(result)
+    assert.same({ 2, 128, "dualpipev", { 2, 2, 2, 2, 2, 2, 2, 2 } },
+                { read.parallelism.data, read.microbatches, read.schedule, read.layers_per_stage })
+    assert.equal("experiment.load", result.unresolved[1].key)
+  end)
+
+  it("is refused as FlagScale refuses it", function()
+    local function refused(change, by, gpus) return found(of(change, by, gpus), "error") end
+    assert.same({ "flagscale.dualpipev_tied:7" }, refused("  untie_embeddings_and_output_weights: true\n", ""))
+    assert.same({ "flagscale.dualpipev_experts:4" }, refused("expert_model_parallel_size: 2", "expert_model_parallel_size: 1"))
+    assert.same({ "flagscale.dualpipev_layers:14" }, refused("num_layers: 16", "num_layers: 12"))
+    assert.same({ "flagscale.dualpipev_mtp:23" }, refused("  micro_batch", "  position_embedding_type: rope\n  mtp_num_layers: 1\n  micro_batch"))
+    assert.same({ "flagscale.dualpipev_mtp_given:7" }, refused("  micro_batch", "  mtp_num_layers: 0\n  micro_batch"))
+    assert.same({ "flagscale.dualpipev_overlap:9" }, refused("  moe_fb_overlap", "  overlap_grad_reduce: true\n  moe_fb_overlap"))
+    assert.same({ "flagscale.dualpipev_microbatches:3" }, refused("global_batch_size: 256", "global_batch_size: 8"))
+    assert.same({ "flagscale.dualpipev_virtual:7" },
+                refused("  moe_fb_overlap", "  num_virtual_stages_per_pipeline_rank: 2\n  moe_fb_overlap"))
+  end)
+
+  it("may ask for DualPipe, which nobody has run", function()
+    local function dualpipe(change, by)
+      return first("body.yaml", (flagscale:gsub("  use_dualpipev: true\n  moe_fb_overlap: true\n", "  use_dualpipe: true\n"):gsub(change or "^",
+                   by or "")), { gpus = 8 })
+    end
+    local result = dualpipe()
+    assert.same({ {}, "dualpipe" }, { found(result, "error"), reads.of(result).schedule })
+    assert.equal("flagscale.dualpipe_unverified:7", found(result, "note")[1])
+    assert.same({ "flagscale.dualpipe_tied:7" }, found(dualpipe("  untie_embeddings_and_output_weights: true\n", ""), "error"))
+    assert.same({ "flagscale.dualpipe_microbatches:3" }, found(dualpipe("global_batch_size: 256", "global_batch_size: 8"), "error"))
+    assert.same({ "flagscale.dualpipe_virtual:7" },
+                found(dualpipe("  precision", "  num_virtual_stages_per_pipeline_rank: 1\n  precision"), "error"))
+    -- without the key nothing of it is asked
+    assert.same({}, found(dualpipe("  use_dualpipe: true\n", ""), "error"))
+  end)
+
+  it("is composed as Hydra does: GPUs from the top file, values from its experiment", function()
+    local directory = files.directory { ["train.yaml"] = [[
+defaults:
+  - _self_
+  - train: small
+experiment:
+  load: null
+  steps: 4
+  runner: { hostfile: null, nnodes: 2, nproc_per_node: 16 }
+  envs: { CUDA_VISIBLE_DEVICES: "0,1,2,3,4,5,6,7" }
+]] }
+    assert(os.execute("mkdir " .. directory .. "/train"))
+    files.write("small.yaml", flagscale .. "data:\n  split: 1\n  eval_iters: ${experiment.steps}\n", directory .. "/train")
+    local result = lint.of(launch.read(directory .. "/train.yaml", {})[1], {})
+    assert.same({ 16, 64, {} }, { reads.of(result).gpus, reads.of(result).microbatches, result.unresolved })
+    assert.equal(directory .. "/train/small.yaml", result.file)
+    -- how many nodes there are is not known before they meet
+    files.write("train.yaml", "defaults:\n  - train: small\nexperiment:\n  runner: { nnodes: auto, nproc_per_node: 8 }\n", directory)
+    assert.is_nil(reads.of(lint.of(launch.read(directory .. "/train.yaml", {})[1], {})).gpus)
+    result = first("top.yaml", "defaults:\n  - train: none\nexperiment: {}\n")
+    assert.same({ "no_body:2" }, found(result, "error"))
+  end)
+
+  it("is not judged where nothing is trained with Megatron-LM", function()
+    for task, line in pairs { ["type: serve"] = 4, ["type: train, backend: pi0"] = 4 } do
+      local result = first("top.yaml", "defaults:\n  - serve: x\nexperiment:\n  task: { " .. task .. " }\n")
+      assert.same({ {}, {}, { "not_judged:" .. line } }, { found(result, "error"), found(result, "warning"), found(result, "note") })
+    end
+    assert.same({}, found(first("body.yaml", "system: { seed: 1 }\nmodel: { batch_size: 4 }\ndata: { x: 1 }\n"), "error"))
+  end)
+
+  it("may not say a key twice (omegaconf refuses it), nor mix kinds of ranks", function()
+    assert.same({ "duplicate_key:17" }, found(of("  seq_length", "  hidden_size: 2048\n  seq_length"), "error"))
+    local result = of("  precision:", "  hetero: { enable_hetero: true }\n  precision:")
+    assert.same({ "heterogeneous:9" }, found(result, "note"))
+  end)
+end)
+
+-- Megatron-Core when layers are built; https://github.com/NVIDIA-NeMo/Megatron-Bridge/issues/5884: 60 layers, P 8, V 4
+describe("YAML of Megatron-Bridge and NeMo", function()
+  local resolved = [[
+model:
+  _target_: megatron.bridge.models.GPTModelProvider
+  num_layers: %d
+  hidden_size: 4096
+  num_attention_heads: 32
+  seq_length: 4096
+  tensor_model_parallel_size: 2
+  pipeline_model_parallel_size: 8
+  virtual_pipeline_model_parallel_size: 4
+  expert_tensor_parallel_size: null
+  share_embeddings_and_output_weights: false
+train:
+  micro_batch_size: 1
+  global_batch_size: 64
+mixed_precision: bf16_mixed
+]]
+  it("is refused where layers do not divide by P × V", function()
+    local result = first("run_config.yaml", resolved:format(60), { gpus = 32 })
+    assert.same({ { "megatron.layers:3" }, "model.num_layers 64" }, { found(result, "error"), result.findings[1].nearest })
+    result = first("run_config.yaml", resolved:format(64), { gpus = 32 })
+    assert.same({ {}, 2, 32, "interleaved_1f1b" },
+                { found(result, "error"), reads.of(result).parallelism.data, reads.of(result).microbatches, reads.of(result).schedule })
+  end)
+
+  it("names NeMo's keys as NeMo does, and its nodes are its GPUs", function()
+    local result = first("nemo.yaml", [[
+trainer: { num_nodes: 64, devices: 8, precision: bf16 }
+model:
+  micro_batch_size: 2
+  global_batch_size: 2048
+  tensor_model_parallel_size: 4
+  pipeline_model_parallel_size: 8
+  virtual_pipeline_model_parallel_size: 6
+  encoder_seq_length: 2048
+  max_position_embeddings: 2048
+  num_layers: 96
+  hidden_size: 12288
+  ffn_hidden_size: ${multiply:4, ${.hidden_size}}
+  num_attention_heads: 96
+]])
+    local read = reads.of(result)
+    assert.same({ {}, 512, 16, 64, 49152 }, { found(result, "error"), read.gpus, read.parallelism.data, read.microbatches, result.record.ffn })
+  end)
+end)
+
+it("Primus asks for a schedule in words of its own, and its presets are not here", function()
+  local result = first("primus.yaml", [[
+modules:
+  pre_trainer:
+    framework: megatron
+    config: pre_trainer.yaml
+    model: llama2_7B.yaml
+    overrides:
+      micro_batch_size: 1
+      global_batch_size: 32
+      num_layers: ${PRIMUS_NUM_LAYERS:16}
+      pipeline_model_parallel_size: 8
+      num_virtual_stages_per_pipeline_rank: 2
+      overlap_grad_reduce: false
+      overlap_param_gather: false
+      patch_primus_pipeline: true
+      pp_algorithm: "v-half"
+]], { gpus = 8 })
+  local read = reads.of(result)
+  assert.same({ {}, "v_half", 32 }, { found(result, "error"), read.schedule, read.microbatches })
+end)
+
+-- AMD-AGI/Primus @fd1eeabb, primus/configs: modules/megatron/pre_trainer.yaml (batch 16, sequences of 1,024, distributed optimizer),
+-- trainer_base.yaml (microbatches of 2, bf16), zero_bubble.yaml (enable_zero_bubble), models/megatron/language_model.yaml (24 layers of 1,024);
+-- keys are what Megatron's parser calls its values: primus/backends/megatron/argument_builder.py. Muon: run (tests/torch/primus_plans_test.py)
+it("Primus's barest presets are known, and no others", function()
+  local function read(overrides, model)
+    local result = first("primus.yaml", string.format([[
+modules:
+  pre_trainer:
+    framework: megatron
+    config: pre_trainer.yaml
+    model: %s
+    overrides:
+      num_attention_heads: 16
+      position_embedding_type: rope
+%s]], model or "language_model.yaml", overrides), { gpus = 8 })
+    local out = reads.of(result)
+    return { found(result, "error"), out.model.layers, out.microbatches, out.training.precision, out.training.zero, out.schedule }
+  end
+  assert.same("megatron.no_positions:9", read("      position_embedding_type: learned_absolute\n")[1][1])   -- arguments.py:1237 of its Megatron
+  assert.same({ {}, 24, 1, "bf16", 1, "none" }, read "")
+  assert.same({ {}, nil, nil, nil, nil, "none" }, read("", "llama3_8B.yaml"))
+  assert.same({ {}, 24, 8, "fp16", 0, "1f1b" },
+              read "      pipeline_model_parallel_size: 8\n      bf16: false\n      fp16: true\n      use_distributed_optimizer: false\n")
+  assert.same({ {}, 24, 8, "bf16", 1, "zb_h2" },
+              read "      pipeline_model_parallel_size: 8\n      patch_zero_bubble: true\n      zero_bubble_max_pending_backward: 16\n")
+  assert.same("primus.muon:9", read("      optimizer: muon\n")[1][1])
+  assert.same({}, read("      optimizer: muon\n      use_distributed_optimizer: false\n")[1])
+end)
+
+describe("files that are not judged", function()
+  local function problem(name, text)
+    local good, told = pcall(launch.read, files.write(name, text), {})
+    assert.is_false(good)
+    return tostring(told):gsub("^.-/([%w_]+%.%w+)", "%1")
+  end
+
+  it("are told what to do instead", function()
+    assert.truthy(problem("recipe.py", "import os\n"):find "print it with cfg.print_yaml%(%)")
+    assert.truthy(problem("preset.yaml", "extends:\n  - base.yaml\nnum_layers: 61\n"):find "preset of Primus")
+    assert.truthy(problem("x.sh", "echo hello\n"):find "has no argument of a framework")
+  end)
+
+  it("are read by their events, so that nothing grows", function()
+    local bomb = { "a: &a [x,x,x,x,x,x,x,x,x]\n" }
+    for i = 1, 20 do bomb[#bomb + 1] = string.format("a%d: &a%d [%s]\n", i, i, ("*a" .. (i > 1 and i - 1 or "") .. ","):rep(9)) end
+    assert.truthy(problem("bomb.yaml", table.concat(bomb)):find "no launch configuration")
+    assert.equal("deep.yaml:1: nested more than 64 deep", (problem("deep.yaml", "a: " .. ("["):rep(100000))))
+    assert.equal("tabs.yaml:2: no YAML: found character that cannot start any token", (problem("tabs.yaml", "a:\n\tb: 1\n")))
+    assert.truthy(problem("self.yaml", "a: &a [*a]\n"):find "stands in what it names")
+  end)
+
+  it("of torchtitan's TOML and DeepSpeed's HJSON say what of them still holds", function()
+    local result = first("t.toml", "[training]\nlocal_batch_size = 2\n[parallelism]\ndata_parallel_shard_degree = -1\n"
+                                   .. "enable_async_tensor_parallel = true\n")
+    assert.same({ "gone_key:1", "gone_key:5" }, found(result, "error"))
+    result = first("d.json", '{\n "train_batch_size": 256,\n "train_micro_batch_size_per_gpu": "auto",\n}\n')
+    assert.same({ { "auto:3" }, { "not_judged:1", "hjson:3" } }, { found(result, "warning"), found(result, "note") })
+  end)
+end)
