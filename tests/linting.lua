@@ -8,13 +8,13 @@ local lint = require "pipeplan.analysis.lint.init"
 local linting = {}
 
 -- Of each run that a file of that name and text starts.
-function linting.results(name, text, options)
+local function results(name, text, options)
   local list = launch.read(files.write(name, text), options or {})
   for i, each in ipairs(list) do list[i] = lint.of(each, options or {}) end
   return list
 end
 
-function linting.first(name, text, options) return linting.results(name, text, options)[1] end
+function linting.first(name, text, options) return results(name, text, options)[1] end
 
 -- "id:line" of every finding of that severity.
 function linting.found(result, severity)

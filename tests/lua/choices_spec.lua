@@ -92,6 +92,18 @@ describe("a policy", function()
     assert.same({ "full", 2 }, { result.recompute[1], result.micro_batch_size })
   end)
 
+  it("offers as many recipes as a search takes, and not one more", function()
+    local function of(most)
+      local sizes = {}
+      for size = 1, most do sizes[size] = size end
+      local words = "set { idle_gpus = 0, recompute_choices = { 'none' }, sharding_choices = { 'optimizer' }, micro_batch_choices = { %s } }"
+      return failure.try(plan, llama(64), {}, planning.policy_of(words:format(table.concat(sizes, ", "))))
+    end
+    assert.is_true((of(256)))
+    local good, problem = of(257)
+    assert.same({ false, failure.status.policy_unloadable }, { good, problem.status })
+  end)
+
   it("that offers more recipes than a search takes is told so", function()
     local sizes = {}
     for size = 1, 64 do sizes[size] = size end

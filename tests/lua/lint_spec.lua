@@ -12,7 +12,6 @@ teardown(files.remove)
 
 local first, found = linting.first, linting.found
 
-
 local base = "--num-layers 32 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 "
              .. "--micro-batch-size 1 --bf16 --global-batch-size 128"
 

@@ -217,6 +217,14 @@ modules:
   assert.same({}, read("      optimizer: muon\n      use_distributed_optimizer: false\n")[1])
 end)
 
+it("counts no GPUs of no nodes, and ends all the same", function()
+  for _, words in ipairs { "num_nodes: 0\n  devices: 8", "num_nodes: 1\n  devices: 0", "num_nodes: -1\n  devices: 8" } do
+    local result = first("nemo.yaml", "trainer:\n  " .. words .. "\nmodel:\n  tensor_model_parallel_size: 4\n  pipeline_model_parallel_size: 2\n"
+                                      .. "  num_layers: 32\n  global_batch_size: 64\n  micro_batch_size: 1\n")
+    assert.same({ {}, nil }, { found(result, "error"), reads.of(result).gpus }, words)
+  end
+end)
+
 describe("files that are not judged", function()
   local function problem(name, text)
     local good, told = pcall(launch.read, files.write(name, text), {})

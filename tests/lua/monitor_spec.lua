@@ -374,6 +374,13 @@ describe("a plan that is read back", function()
     assert.equal(16, #p.busy)
   end)
 
+  it("may be of as many GPUs as a spec", function()
+    local degrees = { ["parallelism.data"] = 5000000, ["parallelism.tensor"] = 1, ["parallelism.context"] = 1, ["parallelism.pipeline"] = 2 }
+    assert.equal(10000000, plan_file.read(files.write("plan.json", monitoring.plan(degrees))).gpus)
+    degrees["parallelism.tensor"] = 2
+    assert.matches("parallelism: degrees whose product is 2e+07: expected at most 10000000 GPUs", problem(degrees), 1, true)
+  end)
+
   it("says which field is not what it should be", function()
     assert.matches("plan.json: status is refused", problem { status = "refused" }, 1, true)
     assert.matches("plan.json: rollback is null", problem { rollback = json.null }, 1, true)
