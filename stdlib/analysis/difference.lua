@@ -6,7 +6,8 @@ difference.lua: what changes for whom when one policy takes the place of another
     rule; in `jobs` processes, and the same for any number of them
     change  { kind, rule, name, spec, before, after }
     kind    "accepted" newly planned · "dropped" no longer planned · "replanned" another plan · "reasoned" the same outcome for other
-            reasons · "failed" one of the two raised an answer (a spec that cannot be read, an error in a rule)
+            reasons · "failed" one of the two has no answer (a spec that cannot be read, an error in a rule), or neither has one
+    status  of failed ones, the exit status of the worse of the two
     rule    id of the rule that makes the difference: what dropped it before, what drops it now, or the row that decides now
     before, after  { status, line: the outcome in a line, reasons: ids }
 ]]
@@ -41,7 +42,7 @@ local function outcome(policy, entry)
   local good, result = failure.try(planned, policy, entry)
   if good then return { status = result.status, line = line_of(result), reasons = lists.column(result.reasons, "id") } end
   if not failure.is(result) then error(result, 0) end
-  return { status = "failed", line = result.message, reasons = {}, unreadable = result.status == failure.status.usage }
+  return { status = "failed", line = result.message, reasons = {}, exit = result.status }
 end
 
 -- The row that decides what is planned. Explaining takes several times as long as planning, so it is asked only where nothing else tells.
@@ -63,10 +64,7 @@ end
 
 -- The kind of change and the rule that makes it, nil: the row of the new plan.
 local function compare(before, after)
-  if before.status == "failed" or after.status == "failed" then
-    if before.line == after.line then return nil end
-    return "failed", "none"
-  end
+  if before.status == "failed" or after.status == "failed" then return "failed", "none" end
   if before.status ~= "planned" and after.status == "planned" then
     return "accepted", new_one(before.reasons, after.reasons) or before.reasons[1]
   elseif before.status == "planned" and after.status ~= "planned" then
@@ -82,11 +80,12 @@ end
 -- What becomes of a spec: "" or { kind, rule, before, after } as JSON.
 local function change_of(old, new, entry)
   local before, after = outcome(old, entry), outcome(new, entry)
-  if before.unreadable and after.unreadable then failure.usage("%s: %s", entry.name, before.line) end
+  if before.exit == failure.status.usage and after.exit == failure.status.usage then failure.usage("%s: %s", entry.name, before.line) end
   local kind, rule = compare(before, after)
   if not kind then return "" end
   if kind == "replanned" and not rule then rule = row_of(new, entry) end
-  return json.encode { kind = kind, rule = rule or "none", before = before, after = after }
+  local status = failure.worse(before.exit or failure.status.ok, after.exit or failure.status.ok)
+  return json.encode { kind = kind, rule = rule or "none", status = status, before = before, after = after }
 end
 
 -- specs: { { name, spec, base }, … }

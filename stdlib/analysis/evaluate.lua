@@ -126,6 +126,7 @@ end
 
 local function value_text(value)
   if type(value) == "number" then
+    if value ~= value then return "nan" end   -- C prints its sign, which differs from machine to machine
     local whole = math.abs(value) < 2 ^ 53 and math.tointeger(value)
     return whole and tostring(whole) or string.format("%.6g", value)
   end
@@ -187,13 +188,14 @@ function evaluate.expression(policy, request)
     local value, problem = value_of(rule, policy, set, row)
     failed = failed + (problem and 1 or 0)
     local text = value_text(value)
+    local number = type(value) == "number" and value == value and value or nil   -- one that has an order
     out.total = out.total + 1
     if not by_text[text] then
-      by_text[text] = { text = text, count = 0, value = type(value) == "number" and value or nil, first = candidate_text(set.c:row(row)) }
+      by_text[text] = { text = text, count = 0, value = number, first = candidate_text(set.c:row(row)) }
       out.values[#out.values + 1] = by_text[text]
     end
     by_text[text].count = by_text[text].count + 1
-    if type(value) == "number" then low, high = math.min(low or value, value), math.max(high or value, value) end
+    if number then low, high = math.min(low or number, number), math.max(high or number, number) end
   end
   if failed > 0 and failed == out.total then failure.raise("policy_error", "%s", out.values[1].text:sub(2, -2)) end
   if low then out.low, out.high = value_text(low), value_text(high) end

@@ -11,8 +11,10 @@ Uses busted's core (Debian: lua-busted), which is loaded only here, from the dir
 Lua with all its libraries: whoever runs one runs a program. Tests run in the order in which they stand.
 ]]
 
+local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
+local statements = require "pipeplan.policy.statements"
 
 local runner = {}
 
@@ -81,6 +83,14 @@ local function text_of(message)
   return message ~= nil and tostring(message) or "an error without a message"
 end
 
+-- The same of what went wrong outside of tests, where a policy is often named for its tests.
+local function text_of_file(message)
+  local text = text_of(message)
+  local name = text:match "%(global '([%w_]+)'%)" or ""
+  if not statements.verbs[name] and not conditions.operators[name] then return text end
+  return text .. ": this reads like a policy; expected a test of one (*_spec.lua), which loads it by require('pipeplan').policy"
+end
+
 -- One result for each test and for each error outside of tests.
 local function collect(busted, results, stop)
   local current
@@ -88,7 +98,7 @@ local function collect(busted, results, stop)
     if current and current.element == element then
       if current.status == "passed" then current.status, current.message = status, text_of(message) end
     else
-      results[#results + 1] = { name = full_name(busted, element), status = "error", message = text_of(message), seconds = 0,
+      results[#results + 1] = { name = full_name(busted, element), status = "error", message = text_of_file(message), seconds = 0,
                                 assertions = 0, file = element.name or "", line = 0 }
     end
     if stop then busted.skipAll = true end

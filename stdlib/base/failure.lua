@@ -8,7 +8,12 @@ local failure = {}
 failure.status = { ok = 0, refused = 1, usage = 2, policy_error = 3, over_budget = 4, nothing = 5, policy_unloadable = 6, bug = 70 }
 
 -- The same from worst to best: over several inputs the worst counts.
-failure.severity = { "bug", "policy_unloadable", "usage", "policy_error", "over_budget", "nothing", "refused", "ok" }
+local severity = { "bug", "policy_unloadable", "usage", "policy_error", "over_budget", "nothing", "refused", "ok" }
+local rank = {}
+for i, name in ipairs(severity) do rank[failure.status[name]] = i end
+
+-- The worse of two exit statuses.
+function failure.worse(a, b) return rank[a] < rank[b] and a or b end
 
 -- place: "file:line: " of whoever called pipeplan from Lua (init.lua).
 local metatable = { __tostring = function(self) return (self.place or "") .. self.message end }

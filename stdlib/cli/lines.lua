@@ -21,10 +21,6 @@ local LINE_BYTES = 2 ^ 20          -- of a spec
 local GARBAGE_KIB = 16 * 1024      -- that a worker keeps from line to line
 local SIGKILL, SIGXCPU = 9, 24
 
--- Exit statuses from worst to best, for several inputs.
-local severity = {}
-for rank, name in ipairs(failure.severity) do severity[failure.status[name]] = rank end
-
 -- ------------------------------------------------------------------------------------------------------------- in a worker: one line
 
 -- An answer on its way: exit status, a line of output, a message, a line of the record or "".
@@ -174,7 +170,7 @@ function lines.plan(how)
       failure.usage("--resume %s: is not what line %d of standard input is planned as", before.place, item.number)
     end
     if before then status, text, message = before.status, before.text, "" end
-    if severity[status] < severity[worst] then worst = status end
+    worst = failure.worse(worst, status)
     if item.answer and item.said then
       seen:clear()
       output.complain(string.format("line %d: the process that planned it printed: %s", item.number, words_of(item.said)))

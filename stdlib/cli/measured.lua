@@ -3,6 +3,7 @@
 
 local accelerators = require "pipeplan.catalog.accelerators"
 local calibration = require "pipeplan.input.calibration"
+local documents = require "pipeplan.base.documents"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local metrics = require "pipeplan.input.metrics.init"
@@ -120,7 +121,10 @@ function command.run(request, policy, texts, parsed, render)
   end
   local after, file = require("pipeplan.plan.measured").of { request = request, policy = policy, plan = plan, runs = given,
                                                              earlier = earlier }
-  if parsed.keep then require("pipeplan.cli.output").write(file, parsed.keep) end
+  if parsed.keep then
+    calibration.check(file, parsed.keep .. ": what would be kept")
+    require("pipeplan.cli.output").write(documents.encode("calibration", file, { indent = 2 }) .. "\n", parsed.keep)
+  end
   local status = after.status == "planned" and failure.status.ok or failure.status.refused
   if parsed.format == "json" then return render(after), status, after end
   return require("pipeplan.report.measured").text(after, parsed.keep), status, after

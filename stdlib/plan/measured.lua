@@ -6,11 +6,10 @@ residuals say of the price.
 measured.of{ request, policy, plan = what is planned without the runs, runs = { { name, file, log, layout (input/runs.lua),
   measured = { steps, median_seconds, low_seconds, high_seconds, error_fraction } }, … },
   earlier = runs of a calibration that is kept } → plan, calibration
-plan: of the spec with the fastest measured layout, whose field `measured` says all of it; calibration: stdlib/schema/calibration.lua
+plan: of the spec with the fastest measured layout, whose field `measured` says all of it; calibration: as stdlib/schema/calibration.lua has it
 ]]
 
 local calibration = require "pipeplan.input.calibration"
-local documents = require "pipeplan.base.documents"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
@@ -26,8 +25,6 @@ local vocabulary = require "pipeplan.vocabulary"
 local what_if = require "pipeplan.plan.what_if"
 
 local measured = {}
-
-local farthest = 3   -- times the prediction, or a third of it: no price is off by as much, so it was something else
 
 -- ------------------------------------------------------------------------------------------------------------------------ one layout
 
@@ -96,7 +93,7 @@ local function respond(run, policy)
         local there = evaluate(run.request, policy, { [family] = factor })  -- nil where a rule about seconds drops it
         if there then points[#points + 1] = { factor = factor, seconds = there.step_seconds } end
       end
-      run.responses[family] = #points > 0 and points or nil
+      run.responses[family] = #points > 1 and points or nil
     end
   end
 end
@@ -189,12 +186,20 @@ local function whole(own)
                        #own.recompute > 0 and table.concat(own.recompute, " and ") or "nothing", own.sharding, split)
 end
 
--- As the file has it: these runs in place of earlier ones of the same layout and job.
+-- Is an earlier run this log, though of a spec that says something else by now?
+local function is_same_log(earlier, run)
+  local found = run.measured
+  return earlier.name == run.log and earlier.steps == math.tointeger(found.steps) and earlier.measured_seconds == found.median_seconds
+         and earlier.low_seconds == found.low_seconds and earlier.high_seconds == found.high_seconds
+end
+
+-- As the file has it: these runs in place of earlier ones of the same layout that are of the same job, or the same log.
 local function kept(request, runs, earlier, accelerator)
   local job, list, mine = stated.digest(request), {}, {}
-  for _, run in ipairs(runs) do mine[whole(run.layout)] = true end
+  for _, run in ipairs(runs) do mine[whole(run.layout)] = run end
   for _, run in ipairs(earlier) do
-    if run.job ~= job or not mine[run.layout] then list[#list + 1] = run end
+    local same = mine[run.layout]
+    if not same or run.job ~= job and not is_same_log(run, same) then list[#list + 1] = run end
   end
   for _, run in ipairs(runs) do
     list[#list + 1] = {
@@ -216,8 +221,7 @@ function measured.of(arguments)
   local plan_run
   for _, run in ipairs(runs) do
     predict(run, bare, policy, plan, factors)
-    local ratio = run.measured.median_seconds / run.predicted_seconds
-    if ratio > farthest or ratio < 1 / farthest then
+    if not calibration.is_believed(run.measured.median_seconds, run.predicted_seconds) then
       failure.usage("%s: steps of %s where %s is predicted to take %s: the log of another model, or of another layout", run.log,
                     format.seconds(run.measured.median_seconds), label(run.layout), format.seconds(run.predicted_seconds))
     end
@@ -243,7 +247,7 @@ function measured.of(arguments)
   }
   local words = calibration.words(fitted.factors)
   table.insert(after.assumptions, { field = "cluster.calibration", value = words, why = file.source })
-  return after, documents.encode("calibration", file, { indent = 2 }) .. "\n"
+  return after, file
 end
 
 return measured

@@ -297,10 +297,12 @@ local function show_side(value, reference, unit)
   return value == nil and reference or string.format("%s (%s)", reference, show(value, unit))
 end
 
+-- Each operator in words.
 local words = {
   equal = "=", under = "under", at_most = "at most", over = "over", at_least = "at least", multiple_of = "a multiple of",
   not_multiple_of = "not a multiple of", none_of = "none of", odd = "odd", even = "even", any = "any",
 }
+conditions.operators = words
 
 -- "gpus under small_run_gpus (100)", "schedule = dualpipe or dualpipev".
 function conditions.text(condition)

@@ -9,7 +9,7 @@ local json = require "pipeplan.base.json"
 local report = {}
 
 local titles = { accepted = "newly accepted", dropped = "no longer planned", replanned = "planned differently",
-                 reasoned = "same outcome, other reasons", failed = "fail with one of them" }
+                 reasoned = "same outcome, other reasons", failed = "without an answer" }
 
 function report.count(changes, kind)
   local count = 0
@@ -25,7 +25,7 @@ function report.text(changes, specs)
     local heading = change.kind .. change.rule
     if heading ~= last then
       if last then lines[#lines + 1] = "" end
-      lines[#lines + 1] = string.format("%s: %s", titles[change.kind], change.rule)
+      lines[#lines + 1] = titles[change.kind] .. (change.kind ~= "failed" and ": " .. change.rule or "")
       last = heading
     end
     lines[#lines + 1] = "  " .. change.name
@@ -36,9 +36,11 @@ function report.text(changes, specs)
   local parts = {}
   for _, kind in ipairs(difference.kinds) do
     local count = report.count(changes, kind)
-    if count > 0 then parts[#parts + 1] = count .. " " .. titles[kind] end
+    if count > 0 and kind ~= "failed" then parts[#parts + 1] = count .. " " .. titles[kind] end
   end
-  lines[#lines + 1] = string.format("%d of %d specs change%s", #changes, specs, #parts > 0 and ": " .. table.concat(parts, ", ") or "")
+  local failed = report.count(changes, "failed")
+  lines[#lines + 1] = string.format("%d of %d specs change%s%s", #changes - failed, specs, #parts > 0 and ": " .. table.concat(parts, ", ") or "",
+                                    failed > 0 and string.format("; %d %s", failed, titles.failed) or "")
   return format.page(lines)
 end
 

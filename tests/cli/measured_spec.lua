@@ -136,11 +136,36 @@ describe("measured runs", function()
     assert.equal(2, #json.read(kept).runs)   -- the same layout again: in place of the one before
     local plain, calibrated = json.decode(shortlist_text, "plan"), json.decode(measure("--calibration " .. kept .. " --format json").stdout, "plan")
     assert.near(both.factors.all * plain.step_seconds, calibrated.step_seconds, 1e-6)
+    -- the same log under a spec that says something else by now is the same run; another log of that layout and job is none
+    local own = measure("--tokens 3T --measured " .. shortlist .. ":2=" .. place .. "run-2.log --keep " .. kept)
+    assert.equal(0, own.status, own.stderr)
+    assert.equal(2, #json.read(kept).runs)
     -- against a calibration that holds already: told against it, kept without it
     local again = json.decode(measure("--calibration " .. kept .. " --measured " .. shortlist .. ":1=" .. place .. "run-1.log --format json").stdout,
                               "plan").measured
     assert.near(41 / (both.factors.all * list[1].step_seconds) - 1, again.runs[1].residual_fraction, 1e-4)
     assert.near(41 / list[1].step_seconds, again.factors.all, 1e-4)
+  end)
+end)
+
+describe("what is kept", function()
+  it("can be read again, or is not written", function()
+    write_run(1, steps(41))
+    local kept = place .. "damaged.json"
+    assert.equal(0, measure("--measured " .. shortlist .. ":1=" .. place .. "run-1.log --keep " .. kept).status)
+    local damaged = json.read(kept)
+    for i = 2, 1000 do damaged.runs[i] = json.decode(json.encode(damaged.runs[1]), "run") damaged.runs[i].layout = "another " .. i end
+    local text = json.encode(damaged)
+    local writing = assert(io.open(kept, "wb"))
+    writing:write(text)
+    writing:close()
+    write_run(2, steps(37))
+    local result = measure("--measured " .. shortlist .. ":2=" .. place .. "run-2.log --keep " .. kept)
+    assert.same({ 2, "" }, { result.status, result.stdout })
+    assert.matches("what would be kept: runs", result.stderr, 1, true)
+    local handle = assert(io.open(kept))
+    assert.equal(text, handle:read "a")
+    handle:close()
   end)
 end)
 

@@ -46,6 +46,21 @@ describe("pipeplan policy diff", function()
     run("diff " .. looser .. " default --corpus " .. path .. " --fail-on any", 1)
   end)
 
+  it("exits 3 where a policy raises an error, on either side or on both, and 4 where one is over its budget", function()
+    local raising = files.write("raising.lua", [[reject { id = "boom", message = "m", when = function(f) return f.gpus + {} end }]])
+    local endless = files.write("endless.lua", [[reject { id = "loops", message = "m", when = function(f) while true do end end }]])
+    local spec = files.write("small.json", (small:gsub("examples/", os.getenv "PIPEPLAN_SOURCE" .. "/examples/")))
+    for _, sides in ipairs { "default " .. raising, raising .. " default", raising .. " " .. raising } do
+      local text = run("diff " .. sides .. " " .. spec, 3)
+      assert.matches("^without an answer\n", text)
+      assert.matches("rule 'boom'", text, 1, true)
+      assert.matches("\n0 of 1 specs change; 1 without an answer\n$", text)
+      run("diff " .. sides .. " --fail-on loosened " .. spec, 3)
+    end
+    run("diff default " .. endless .. " " .. spec, 4)
+    run("diff " .. raising .. " " .. endless .. " " .. spec, 3)
+  end)
+
   it("takes spec files, and writes JSON", function()
     local data = json.decode((run("diff default examples/sites/aws-p5.lua examples/specs/deepseek-v3.json --date 2026-12-01 --format json", 0)))
     assert.equal(1, data.specs)

@@ -104,6 +104,13 @@ describe("policy eval -e", function()
     return program.run(string.format("policy eval -e '%s' examples/specs/mixtral-8x7b.json --date 2026-11-28 %s", expression, more or ""))
   end
 
+  it("has no order and no sign for what is not a number", function()
+    local result = values "f.microbatches > 8 and 0/0 or f.microbatches"
+    assert.equal(0, result.status, result.stderr)
+    assert.same({ "4", "8", "nan" }, { result.stdout:match "\n  (%S+) +%d+  [^\n]+\n  (%S+) +%d+  [^\n]+\n  (%S+) +%d+  [^\n]+\nfrom 4 to 8\n" })
+    assert.is_nil(values("-(0/0)", "--format json").stdout:find("-nan", 1, true))
+  end)
+
   it("cuts a value that is a table, for the page; JSON has all of it", function()
     local expression = 'engine.bubble { schedule = "1f1b", ranks = 2, microbatches = 8, F = 1, I = 1, W = 1 }'
     local text = program.run("policy eval -e '" .. expression .. "' examples/specs/mixtral-8x7b.json").stdout

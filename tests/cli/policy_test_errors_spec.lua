@@ -56,4 +56,23 @@ describe("a test of a policy", function()
     assert.equal(1, status)
     assert.matches("a test may not end the program", text, 1, true)
   end)
+
+  it("that is pending is none that ran: exit 5 where all are", function()
+    local status, text = tested [[pending("later", function() end) it("some day", function() pending "not yet" end)]]
+    assert.equal(5, status)
+    assert.matches("2 skipped\n", text, 1, true)
+    assert.matches("policy test: every test is pending: none ran", text, 1, true)
+    assert.equal(0, (tested [[pending("later", function() end) it("runs", function() assert.is_true(true) end)]]))
+  end)
+
+  it("that is a policy is told from a test", function()
+    local path = files.write("mine.lua", "reject { id = 'deep', pipeline_parallel = over(8), message = 'm' }")
+    for command, status in pairs { ["test "] = 1, ["mutate --policy " .. path .. " "] = 1 } do
+      local result = program.run("policy " .. command .. path)
+      assert.equal(status, result.status)
+      local said = result.stdout .. result.stderr
+      assert.matches("mine.lua:1: attempt to call a nil value (global 'over'): this reads like a policy; expected a test", said, 1, true)
+      assert.is_nil(said:find(": : ", 1, true))
+    end
+  end)
 end)

@@ -79,6 +79,9 @@ describe("a calibration", function()
     assert.matches("factors.expert is 0: expected a number from 0.05 to 20", problem { accelerator = "H100-SXM", factors = { expert = 0 } }, 1, true)
     assert.matches("factors.experts is no field of such a file, did you mean 'expert'?",
                    problem { accelerator = "H100-SXM", factors = { experts = 1 } }, 1, true)
+    local run = { name = "a.log", layout = "1F1B", measured_seconds = 301, predicted_seconds = 100, responses = {} }
+    assert.matches("runs[0].measured_seconds is 301 where 100 were predicted: expected at most 3 times as much, and at least 1/3",
+                   problem { accelerator = "H100-SXM", factors = {}, runs = { run } }, 1, true)
     assert.matches("$schema is urn:pipeplan:plan:1", problem { ["$schema"] = "urn:pipeplan:plan:1" }, 1, true)
   end)
 end)

@@ -16,8 +16,9 @@ OLD and NEW are policy files or directories, laid over the default policies; "de
 default alone. A side of several layers is given with --old and --new, in order: company, hall,
 team. What a site is pinned to does not matter here: with --old-policies SAVED it is planned over
 the default policy that it was written for, and over this one.
-Exit status: 0; with --fail-on 1 when there is such a change; 2 a spec cannot be read; 5 without a spec;
-6 a policy cannot be loaded.
+Exit status: 0; with --fail-on 1 when there is such a change; 2 a spec cannot be read; 3 a policy raised
+an error on a spec, 4 it was over its budget, whichever side; 5 without a spec; 6 a policy cannot be
+loaded.
 
 Examples:
    pipeplan policy diff default examples/sites/aws-p5.lua --corpus specs.jsonl
@@ -89,7 +90,9 @@ function command.run(arguments)
   local changes = difference.of(old, new, specs, jobs)
   local text = report[options.format](changes, #specs)
   local bad = options.fail_on == "any" and #changes or options.fail_on == "loosened" and report.count(changes, "accepted") or 0
-  return text, bad > 0 and failure.status.refused or 0, options.output
+  local status = bad > 0 and failure.status.refused or failure.status.ok
+  for _, change in ipairs(changes) do status = failure.worse(status, change.status) end
+  return text, status, options.output
 end
 
 return command

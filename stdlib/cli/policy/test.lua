@@ -23,7 +23,8 @@ A spec is what plain busted runs too (busted --lua=lua5.4 PATH):
      end)
    end)
 
-Exit status: 0 all passed, 1 a test failed or less than --min is covered, 5 no test was found.
+Exit status: 0 all passed, 1 a test failed or less than --min is covered, 5 no test was found,
+or all are pending.
 
 Examples:
    pipeplan policy test examples/sites
@@ -67,6 +68,10 @@ function command.run(arguments)
   local text = report[options.format](results, items)
   local covered, all = coverage.count(items)
   local status = report.count(results, "failed") + report.count(results, "error") > 0 and failure.status.refused or 0
+  if report.count(results, "skipped") == #results then
+    output.complain "policy test: every test is pending: none ran"
+    status = failure.status.nothing
+  end
   if least and 100 * covered < least * all then
     output.complain(string.format("policy test: %.0f %% is covered, less than --min %g", 100 * covered / all, least))
     status = failure.status.refused
