@@ -4,10 +4,12 @@
 local documents = require "pipeplan.base.documents"
 local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
-local most = require("pipeplan.vocabulary").most
+local lists = require "pipeplan.base.lists"
+local vocabulary = require "pipeplan.vocabulary"
+
+local most = vocabulary.most
 
 local plan_file = {}
-
 
 local function is_present(value) return value ~= nil and value ~= json.null end
 
@@ -39,9 +41,21 @@ local function checker(plan, file)
     return value
   end
 
-  function check.text(path)
+  function check.schedule(path)
     local value = json.at(plan, path)
-    if type(value) ~= "string" or #value > 64 then fail(path, value, "a name") end
+    if type(value) ~= "string" then fail(path, value, "a schedule") end
+    if not lists.contains(vocabulary.schedules, value) then
+      failure.usage("%s: %s: there is no schedule '%s'%s", file, path, value, failure.suggestion(value, vocabulary.schedules))
+    end
+    return value
+  end
+
+  -- An object, or nil where the plan says null. One that is not there at all is another plan's.
+  function check.optional(path)
+    local parent, name = path:match "^(.*)%.([^.]+)$"
+    local value = json.at(plan, parent)[name]
+    if value == json.null then return nil end
+    if type(value) ~= "table" or json.is_array(value) then fail(path, value, "an object, or null") end
     return value
   end
 
@@ -109,8 +123,8 @@ local function alternative_of(plan, fallback)
 end
 
 local function fallback_of(check, plan)
-  if json.at(plan, "rollback.fallback") == nil then return nil end
-  local fallback = { schedule = check.text "rollback.fallback.schedule", pipeline = check.whole("rollback.fallback.pipeline", 1, 1e6) }
+  if not check.optional "rollback.fallback" then return nil end
+  local fallback = { schedule = check.schedule "rollback.fallback.schedule", pipeline = check.whole("rollback.fallback.pipeline", 1, 1e6) }
   fallback.alternative = alternative_of(plan, fallback)
   return fallback
 end
@@ -136,7 +150,7 @@ function plan_file.read(file)
   local check = checker(plan, file)
   local out = {
     file = file,
-    schedule = check.text "schedule", microbatches = check.whole("microbatches", 1, 1e9),
+    schedule = check.schedule "schedule", microbatches = check.whole("microbatches", 1, 1e9),
     pipeline = check.whole("parallelism.pipeline", 1, 100000),
     ideal = check.number("ideal_step_seconds", 1e-9, 1e9), step = check.number("step_seconds", 1e-9, 1e9),
     tokens = check.whole("tokens_per_step", 1, 1e15), batch = check.whole("global_batch_size", 1, 1e12),

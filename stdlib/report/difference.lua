@@ -39,7 +39,8 @@ function report.text(changes, specs)
     if count > 0 and kind ~= "failed" then parts[#parts + 1] = count .. " " .. titles[kind] end
   end
   local failed = report.count(changes, "failed")
-  lines[#lines + 1] = string.format("%d of %d specs change%s%s", #changes - failed, specs, #parts > 0 and ": " .. table.concat(parts, ", ") or "",
+  lines[#lines + 1] = string.format("%d of %d specs change%s%s", #changes - failed, specs,
+                                    #parts > 0 and ": " .. table.concat(parts, ", ") or "",
                                     failed > 0 and string.format("; %d %s", failed, titles.failed) or "")
   return format.page(lines)
 end

@@ -334,6 +334,22 @@ describe("the command line", function()
     assert.matches("status is rejected: there is no plan to hold a run against", problem, 1, true)
   end)
 
+  it("takes no plan whose schedule or fallback somebody damaged", function()
+    for words, change in pairs {
+      ["schedule: there is no schedule 'dualpip', did you mean 'dualpipe'?"] = function(o) o.schedule = "dualpip" end,
+      ["rollback.fallback is nothing: expected an object, or null"] = function(o) o.rollback.fallback = nil end,
+      ["rollback.fallback is 3: expected an object, or null"] = function(o) o.rollback.fallback = 3 end,
+      ["rollback.fallback.schedule: there is no schedule '1f1'"] = function(o) o.rollback.fallback.schedule = "1f1" end,
+      ["rollback.fallback.pipeline is nothing"] = function(o) o.rollback.fallback.pipeline = nil end,
+    } do
+      local object = json.decode(monitoring.plan())
+      change(object)
+      local status, out, problem = run(files.write("damaged.json", json.encode(object)) .. " " .. log)
+      assert.same({ 2, "" }, { status, out })
+      assert.matches(words, problem, 1, true)
+    end
+  end)
+
   it("gives the same bytes twice", function()
     for _, form in ipairs { "text", "json" } do
       local _, one = monitor(slow, "--format " .. form)
