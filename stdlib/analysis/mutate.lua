@@ -79,7 +79,10 @@ local function check_tests(policy, tests)
   local name, message = first_failure(tests, function(other)
     for _, layer in ipairs(other.layers) do loaded[layer.path and name_of(layer.path) or ""] = true end
   end)
-  if name then failure.raise("refused", "policy mutate: the tests fail without any mutant: %s%s", name ~= "" and name .. ": " or "", message or "") end
+  if name then
+    local which = name ~= "" and name .. ": " or ""
+    failure.raise("refused", "policy mutate: the tests fail without any mutant: %s%s", which, message or "")
+  end
   for _, layer in ipairs(policy.layers) do
     if layer.path and layer.name ~= "default" and not loaded[name_of(layer.path)] then
       failure.raise("refused", "policy mutate: no test loads %s: a test in %s begins with pipeplan.policy \"%s\"", layer.path,

@@ -12,7 +12,7 @@ local calibration = {}
 -- What has a factor of its own. compute: kernels, the host and the update; all else is sent (engine/core/comm.h, pp_traffic).
 calibration.families = { "compute", "tensor", "context", "expert", "data", "pipeline" }
 
--- A run takes at most so many times its prediction, and at least that part of it: no price is off by as much, so it was something else.
+-- A run takes at most so many times its prediction, and at least that part of it: no price is off by as much, it was something else.
 calibration.farthest = 3
 
 function calibration.is_believed(measured_seconds, predicted_seconds)
@@ -25,8 +25,8 @@ function calibration.check(read, file)
   require "pipeplan.input.validate"(read, require "pipeplan.schema.calibration", file)
   for i, run in ipairs(read.runs or {}) do
     if not calibration.is_believed(run.measured_seconds, run.predicted_seconds) then
-      failure.usage("%s: runs[%d].measured_seconds is %.14g where %.14g were predicted: expected at most %d times as much, and at least 1/%d",
-                    file, i - 1, run.measured_seconds, run.predicted_seconds, calibration.farthest, calibration.farthest)
+      failure.usage("%s: runs[%d].measured_seconds is %.14g where %.14g were predicted: expected at most %d times as much, and at least "
+                    .. "1/%d", file, i - 1, run.measured_seconds, run.predicted_seconds, calibration.farthest, calibration.farthest)
     end
   end
 end

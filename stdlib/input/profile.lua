@@ -392,6 +392,7 @@ function profile.load(file)
   local raw = json.read(file)
   documents.check(raw, "profile", file)
   require "pipeplan.input.validate"(raw, require "pipeplan.schema.profile", file)
+  calibration_of(raw, file)   -- for its schedules, whoever loads the file
   return without_specks(raw)
 end
 

@@ -6,7 +6,7 @@ residuals say of the price.
 measured.of{ request, policy, plan = what is planned without the runs, runs = { { name, file, log, layout (input/runs.lua),
   measured = { steps, median_seconds, low_seconds, high_seconds, error_fraction } }, … },
   earlier = runs of a calibration that is kept } → plan, calibration
-plan: of the spec with the fastest measured layout, whose field `measured` says all of it; calibration: as stdlib/schema/calibration.lua has it
+plan: of the spec with the fastest measured layout, whose field `measured` says all of it; calibration: as its schema has it
 ]]
 
 local calibration = require "pipeplan.input.calibration"

@@ -231,6 +231,10 @@ local function profile_words(run)
     parts[#parts + 1] = string.format("a step takes %s with what it does beside the schedule", duration(run.step_seconds))
   end
   parts[#parts + 1] = run.peak_bytes and "peak bytes with weights and gradients" or run.held_bytes and "peak bytes beside weights" or nil
+  local speeds = raw.rank_speed
+  if speeds and run.info.chains > 1 and #speeds ~= run.info.ranks then
+    parts[#parts + 1] = string.format("ranks taken for equally fast, for its rank_speed is of %d", #speeds)
+  end
   parts[#parts + 1] = run.profile.noise
   parts[#parts + 1] = run.profile.beyond
   if run.bytes_unknown then parts[#parts + 1] = "memory is not all known: " .. run.bytes_unknown end

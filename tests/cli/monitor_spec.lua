@@ -342,9 +342,9 @@ describe("the command line", function()
       ["rollback.fallback.schedule: there is no schedule '1f1'"] = function(o) o.rollback.fallback.schedule = "1f1" end,
       ["rollback.fallback.pipeline is nothing"] = function(o) o.rollback.fallback.pipeline = nil end,
     } do
-      local object = json.decode(monitoring.plan())
-      change(object)
-      local status, out, problem = run(files.write("damaged.json", json.encode(object)) .. " " .. log)
+      local damaged = json.decode(monitoring.plan())
+      change(damaged)
+      local status, out, problem = run(files.write("damaged.json", json.encode(damaged)) .. " " .. log)
       assert.same({ 2, "" }, { status, out })
       assert.matches(words, problem, 1, true)
     end

@@ -132,6 +132,8 @@ describe("a profile", function()
     assert.same({ 1e-3, 2e-3, 1e-3, 2e-3 }, value_of(arguments, two_stages { stage = stage }).times.F)
     -- rank 1's card is half as fast: there the first stage would take 2, the second on rank 0 1
     assert.same({ 1e-3, 2e-3, 2e-3, 1e-3 }, value_of(arguments, two_stages { stage = stage, rank_speed = { 1, 0.5 } }).times.F)
+    local of_others = simulate(arguments, two_stages { stage = stage, rank_speed = { 1, 0.5, 1 } }).stdout:gsub("%s+", " ")
+    assert.matches("ranks taken for equally fast, for its rank_speed is of 3", of_others, 1, true)
     local both = { stage[1], stage[2], stage[2], stage[2] }
     assert.same({ 1e-3, 2e-3, 2e-3, 2e-3 }, value_of(arguments, two_stages { stage = both, rank_speed = { 1, 0.5 } }).times.F)
   end)
@@ -210,6 +212,8 @@ describe("a profile", function()
         "FILE: p2p is missing: messages between neighbours, measured, or say --p2p SECONDS" },
       { two, '{"stage": [{"kind_ms": {"F": 1, "B": 1}}, {"kind_ms": {"F": 1, "B": 1}}], "p2p": [{"bytes": 1, "us": 1}]}',
         "FILE: message_bytes is missing: bytes of one hand-over between stages, or say --p2p SECONDS" },
+      { two, two_stages { calibration = { { schedule = "1f1", microbatches = 2, step_ms = 9 } } },
+        "FILE: calibration[0].schedule is \"1f1\": expected a schedule, did you mean '1f1b'?" },
       { two, '{"stage": [{}, {}]}', "FILE: stage[0] has no times: expected kind_ms_hot, kind_ms or kind_ms_cold with F and B" },
       { two, '{"stage": 3}', "FILE: stage is 3: expected a list: the stages, first to last" },
       { two, "", "FILE: empty file, expected JSON" },
