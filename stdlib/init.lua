@@ -35,6 +35,16 @@ local function interface(run)
   return function(...) return passed_on(xpcall(run, caught, ...)) end
 end
 
+-- The same for a method of a policy.
+local function method(name, run)
+  return interface(function(self, ...)
+    if type(self) ~= "table" or type(self.policy) ~= "table" then
+      failure.usage("%s: expected a call with a colon, site:%s(…), where site is what pipeplan.policy returned", name, name)
+    end
+    return run(self, ...)
+  end)
+end
+
 -- The directory of the test that calls, with its slash: files that are not where it was started from lie beside it. "" outside of tests.
 local function test_directory()
   for level = 3, 12 do
@@ -57,7 +67,7 @@ end
 -- site:plan{ "spec.json", …, name = value, … } → plan. Files are laid over each other, named fields over all of them, as on the command
 -- line (the last component of a field's path: gpus, tensor, schedule, …). What cannot be read or planned raises an answer: `status`, the
 -- exit status of the program, and `message`.
-methods.plan = interface(function(self, request)
+methods.plan = method("plan", function(self, request)
   if type(request) ~= "table" then failure.usage("plan: expected a table of specs and options, got a %s", type(request)) end
   local arguments, directory = { files = {}, options = {} }, test_directory()
   for i, file in ipairs(request) do arguments.files[i] = found(file, directory) end
@@ -72,11 +82,14 @@ methods.plan = interface(function(self, request)
 end)
 
 -- The same for a spec that is a Lua table; `base` is the directory of the files it names.
-methods.plan_spec = interface(function(self, spec, base)
+methods.plan_spec = method("plan_spec", function(self, spec, base)
   return self:plan_request(require("pipeplan.input.spec").from_table(spec, base))
 end)
 
-methods.plan_request = interface(function(self, request)
+methods.plan_request = method("plan_request", function(self, request)
+  if type(request) ~= "table" or type(request.cluster) ~= "table" then
+    failure.usage("plan_request: expected what pipeplan.input.spec reads, got a %s", type(request))
+  end
   local plan = require("pipeplan.plan.init").plan { request = request, policy = self.policy, facts = self.facts, frontier = self.frontier }
   assertions.remember(plan, self.policy)
   return plan
@@ -84,7 +97,7 @@ end)
 
 -- site:with{ fits_one_gpu = false, … } → the same policy, with facts in place of what would follow from the request: request fields of the
 -- vocabulary, as rules read them. What the engine computes with is not touched. Facts of an earlier `with` stay.
-methods.with = interface(function(self, facts)
+methods.with = method("with", function(self, facts)
   if type(facts) ~= "table" then failure.usage("with: expected facts by their names, got a %s", type(facts)) end
   local read = {}
   for name, value in pairs(facts) do
@@ -122,10 +135,13 @@ pipeplan.policy = interface(function(files, options)
 end)
 
 -- pipeplan.json(plan) → the plan's JSON on one line, as `plan --jsonl` prints it.
-function pipeplan.json(plan)
+pipeplan.json = interface(function(plan)
+  if type(plan) ~= "table" or type(plan.status) ~= "string" then
+    failure.usage("pipeplan.json: expected a plan, got a %s", type(plan))
+  end
   local json, schema = require "pipeplan.base.json", require "pipeplan.schema.plan"
   return json.encode(json.shape(plan, schema))
-end
+end)
 
 -- Registers assert.decided with luassert, where that is loaded; done by itself inside busted. Returns whether it is registered.
 pipeplan.assertions = assertions.register

@@ -140,6 +140,22 @@ describe("pipeplan.policy", function()
       assert.matches(case[2], problem.message, 1, true)
     end
   end)
+
+  it("answers a method that is called with a dot, and what is no plan or request", function()
+    local site = pipeplan.policy()
+    for _, name in ipairs { "plan", "plan_spec", "plan_request", "with" } do
+      for _, first in ipairs { {}, { "spec.json" }, 3 } do
+        local good, problem = pcall(site[name], first)
+        assert.same({ false, true, 2 }, { good, failure.is(problem), problem.status })
+        assert.matches(name .. ": expected a call with a colon, site:" .. name .. "(…)", problem.message, 1, true)
+      end
+      assert.equal(2, select(2, pcall(site[name])).status)
+    end
+    assert.matches("plan_request: expected what pipeplan.input.spec reads", select(2, pcall(site.plan_request, site, 3)).message, 1, true)
+    for _, none in ipairs { 3, {}, "plan" } do
+      assert.matches("pipeplan.json: expected a plan", select(2, pcall(pipeplan.json, none)).message, 1, true)
+    end
+  end)
 end)
 
 describe("assert.decided", function()
