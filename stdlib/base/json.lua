@@ -78,16 +78,18 @@ local function encode_string(text)
   return '"' .. visible.replace(text:gsub('["\\]', "\\%0"), escape) .. '"'
 end
 
--- Shortest decimal that reads back as the same double. NaN and infinity are no JSON: whoever lets one come this far has a bug.
+-- Shortest decimal that reads back as the same double; from 2^53 on with a point or an exponent, for readers, ours too, take no whole number
+-- that a double may not hold. NaN and infinity are no JSON: whoever lets one come this far has a bug.
 local function encode_number(number)
-  if math.type(number) == "integer" then return string.format("%d", number) end
+  if math.type(number) == "integer" and number >= -(1 << 53) and number <= 1 << 53 then return string.format("%d", number) end
+  number = number + 0.0
   if number ~= number or number == math.huge or number == -math.huge then
     error("json.encode: " .. tostring(number) .. " is no JSON number", 0)
   end
-  if number == math.floor(number) and math.abs(number) < 2 ^ 53 then return string.format("%d", number) end
+  if number == math.floor(number) and math.abs(number) <= 2 ^ 53 then return string.format("%d", number) end
   for digits = 15, 17 do
     local text = string.format("%." .. digits .. "g", number)
-    if digits == 17 or tonumber(text) == number then return text end
+    if digits == 17 or tonumber(text) == number then return text:find "[.e]" and text or text .. ".0" end
   end
 end
 

@@ -7,8 +7,18 @@ local cjson = require "cjson"
 
 describe("json.encode", function()
   it("writes integers as integers, whole floats too", function()
-    assert.equal("[2048,14800000000000,2048,9007199254740993]",
-                 json.encode { 2048, 14.8e12, 2048.0, 9007199254740993 })
+    assert.equal("[2048,14800000000000,2048,9007199254740992]",
+                 json.encode { 2048, 14.8e12, 2048.0, 9007199254740992 })
+  end)
+
+  -- The most that a double counts by ones (IEEE 754): a reader takes no more as a whole number. 12 PB is a model of 10^15 parameters.
+  it("writes larger ones so that they are read again", function()
+    assert.equal("[12227709299869696.0,-9007199254740996.0,9.223372036854776e+18,1e+17]",
+                 json.encode { 12227709299869696.0, -9007199254740996, math.maxinteger, 1e17 })
+    for _, number in ipairs { 2 ^ 53, (1 << 53) + 1, 1 << 53, -(1 << 53), math.maxinteger, math.mininteger, 1.2227709299869696e16, 1e300 } do
+      assert.equal(number + 0.0, json.decode(json.encode(number), "number") + 0.0)
+      assert.equal(number + 0.0, cjson.decode(json.encode { number })[1] + 0.0)
+    end
   end)
 
   it("writes other numbers with the fewest digits that read back as the same double", function()
