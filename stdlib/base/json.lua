@@ -78,7 +78,7 @@ local function encode_string(text)
   return '"' .. visible.replace(text:gsub('["\\]', "\\%0"), escape) .. '"'
 end
 
--- Shortest decimal that reads back as the same double; from 2^53 on with a point or an exponent, for readers, ours too, take no whole number
+-- Shortest decimal that reads back as the same double; from 2^53 on with a point or an exponent, for readers, ours too, take no integer
 -- that a double may not hold. NaN and infinity are no JSON: whoever lets one come this far has a bug.
 local function encode_number(number)
   if math.type(number) == "integer" and number >= -(1 << 53) and number <= 1 << 53 then return string.format("%d", number) end
