@@ -21,6 +21,7 @@ import collections
 import functools
 import hashlib
 import json
+import math
 import os
 import re
 import resource
@@ -93,6 +94,35 @@ def read_equivalents():
     return entries
 
 
+def processor_ticks(session):
+    """What all processes of a session have used."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:   # it has ended
+            continue
+        if int(fields[3]) == session:
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks
+
+
+def output_of(process, seconds):
+    """What a process, the first of its session, writes; None where it is killed, after `seconds` or once nothing of it has run for a minute."""
+    began, ticks, stirred = time.monotonic(), -1, time.monotonic()
+    while True:
+        try:
+            return process.communicate(timeout=10)[0]
+        except subprocess.TimeoutExpired:
+            now, used = time.monotonic(), processor_ticks(process.pid)
+            if used > ticks:
+                ticks, stirred = used, now
+            if now - began > seconds or now - stirred > 60:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+                return None
+
+
 class Tree:
     """A private copy of the sources with its own build."""
 
@@ -127,8 +157,8 @@ class Tree:
 
     def call(self, command, seconds, check=False, cwd=None, environment=None):
         """
-        Runs a command in its own session; (status, its output), None when time was up. seconds: of a processor, in each of its processes, and
-        twenty times as long by the clock, for other work may go on here; None for as long as it takes.
+        Runs a command in its own session; (status, its output), None when time was up or all of it waited for a minute. seconds: of a
+        processor, in each of its processes, and twenty times as long by the clock, for other work may go on here; None for as long as it takes.
         """
         def limit():
             os.setsid()
@@ -138,11 +168,8 @@ class Tree:
                 resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
         process = subprocess.Popen(command, cwd=cwd or self.root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True, errors="replace", preexec_fn=limit)
-        try:
-            output, _ = process.communicate(timeout=20 * seconds if seconds else None)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+        output = output_of(process, 20 * seconds if seconds else math.inf)
+        if output is None:
             return None, ""
         if check and process.returncode != 0:
             sys.exit("%s\n%s failed" % (output, " ".join(command)))
