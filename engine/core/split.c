@@ -73,34 +73,16 @@ static int stage_for_less(const spreading *job, int group, const int *layers, co
   return best;
 }
 
-/* The load that all groups would have if `more` were poured over them: groups above it get nothing. */
-static double level_of(const double *load, int groups, double more) {
-  double level = INFINITY;
-  for (;;) {
-    double sum = more;
-    int below = 0;
-    for (int g = 0; g < groups; g++)
-      if (load[g] < level) {
-        sum += load[g];
-        below++;
-      }
-    /* Leaving out what stands above a level lowers it, until nothing is left out any more. */
-    if (below == 0 || sum / below >= level) return level;
-    level = sum / below;
-  }
-}
-
-/* Layers taken as equal: what each stage keeps, then as many as fit under the common level, then one by one to the lightest group. */
+/* Layers taken as equal: what each stage keeps, then one by one to the lightest group. */
 static void spread(const spreading *job, int *layers, int *held) {
-  const int stages = job->given.stages, groups = job->given.groups, *most = job->given.most;
-  double each = 0, level, load[PP_MAX_LAYERS], stage_load[PP_MAX_LAYERS];
-  int left = job->layers, wanted[PP_MAX_LAYERS];
-  for (int g = 0; g < groups; g++) {
-    held[g] = wanted[g] = 0;
+  double each = 0, load[PP_MAX_LAYERS], stage_load[PP_MAX_LAYERS];
+  int left = job->layers;
+  for (int g = 0; g < job->given.groups; g++) {
+    held[g] = 0;
     load[g] = 0;
   }
   for (int i = 0; i < job->layers; i++) each += layer_seconds(job, i) / job->layers;
-  for (int s = 0; s < stages; s++) {
+  for (int s = 0; s < job->given.stages; s++) {
     int group = job->given.group_of[s];
     layers[s] = fewest_of(job, s);
     stage_load[s] = ends_of(job, s) + layers[s] * each;
@@ -108,27 +90,13 @@ static void spread(const spreading *job, int *layers, int *held) {
     held[group] += layers[s];
     left -= layers[s];
   }
-  level = level_of(load, groups, each * left);
-  for (int g = 0; g < groups && each > 0; g++) {
-    int fitting = load[g] < level ? (int)((level - load[g]) / each) : 0;
-    if (most && fitting > most[g] - held[g]) fitting = most[g] - held[g];
-    wanted[g] = fitting < left ? fitting : left;
-    held[g] += wanted[g];
-    load[g] += wanted[g] * each;
-    left -= wanted[g];
-  }
   for (; left > 0; left--) {
-    int g = lightest(&job->given, load, held);
-    wanted[g]++;
-    held[g]++;
-    load[g] += each;
+    const int group = lightest(&job->given, load, held), stage = stage_for_more(job, group, layers, stage_load);
+    held[group]++;
+    load[group] += each;
+    layers[stage]++;
+    stage_load[stage] += each;
   }
-  for (int g = 0; g < groups; g++)
-    for (; wanted[g] > 0; wanted[g]--) {
-      int s = stage_for_more(job, g, layers, stage_load);
-      layers[s]++;
-      stage_load[s] += each;
-    }
 }
 
 static void true_loads(const spreading *job, const int *layers, double *load, double *stage_load) {

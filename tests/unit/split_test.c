@@ -163,14 +163,17 @@ __attribute__((noinline)) static void soil_the_stack(void) {
 }
 
 /* A head of three layers' time sets the pace of the last chunk: its stages hold three, those of the first chunk one. 1 + 3 a round, where
-** two layers everywhere take 2 + 3. */
+** two layers everywhere take 2 + 3. Dense layers or MoE, in seconds or in milliseconds. */
 static void a_heavy_head_lets_its_chunk_hold_more_layers(void **state) {
-  const pp_model model = llama(13, 4096, 32, 8, 14336, 128256);
+  const pp_model models[2] = { llama(13, 4096, 32, 8, 14336, 128256), deepseek_v3(13, 0, 0) };
   int layers[8];
   (void)state;
-  soil_the_stack();
-  pp_split_phases(&model, &(pp_block_weights){ { 0, 1, 1, 3, 0 } }, 4, 2, true, layers);
-  expect_layers((const int[]){ 1, 1, 1, 1, 3, 3, 3, 0 }, layers, 8);
+  for (int i = 0; i < 4; i++) {
+    const double unit = i < 2 ? 1 : 1e-3;
+    soil_the_stack();
+    pp_split_phases(&models[i % 2], &(pp_block_weights){ { 0, unit, unit, 3 * unit, 0 } }, 4, 2, true, layers);
+    expect_layers((const int[]){ 1, 1, 1, 1, 3, 3, 3, 0 }, layers, 8);
+  }
 }
 
 static void chunks_of_equal_layers_stay_equal(void **state) {
