@@ -14,58 +14,27 @@ static int64_t divisor_below(int64_t of, int64_t value) {
   return value;
 }
 
-static pp_status check_attention(const pp_layer *model, pp_error *error) {
-  if (model->attention == PP_ATTENTION_NONE) return PP_OK;
-  if (pp_mixer_is(model->attention)) return pp_mixer_check(model, error);
-  if (model->attention == PP_ATTENTION_MLA) {
-    const pp_size_check sizes[] = {
-      { "q_lora_rank", model->q_lora_rank, 0, 1 << 20 },   { "kv_lora_rank", model->kv_lora_rank, 1, 1 << 20 },
-      { "qk_nope_dim", model->qk_nope_dim, 1, 1 << 14 },   { "qk_rope_dim", model->qk_rope_dim, 0, 1 << 14 },
-      { "v_dim", model->v_dim, 1, 1 << 14 },               { "index_heads", model->index_heads, 0, 1 << 14 },
-      { "index_dim", model->index_dim, model->index_heads > 0 ? 1 : 0, 1 << 14 },
-    };
-    return pp_check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
-  }
-  const pp_size_check sizes[] = { { "kv_heads", model->kv_heads, 1, model->heads }, { "head_dim", model->head_dim, 1, 1 << 14 },
-                               { "v_dim", model->v_dim, 0, 1 << 14 }, { "index_heads", model->index_heads, 0, 1 << 14 },
-                               { "index_dim", model->index_dim, model->index_heads > 0 ? 1 : 0, 1 << 14 } };
-  const pp_status status = pp_check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
-  if (status != PP_OK) return status;
-  if (model->heads % model->kv_heads != 0) {
-    return pp_invalid(error, "kv_heads", (double)divisor_below(model->heads, model->kv_heads),
-                      "'kv_heads' must divide 'heads', got %lld and %lld", (long long)model->kv_heads, (long long)model->heads);
-  }
-  return PP_OK;
-}
-
-static pp_status check_experts(const pp_layer *model, pp_error *error) {
+/* What attention and experts are multiplied of. A size that this kind of layer does not ask for may be 0, but no larger than where it does. */
+static pp_status check_parts(const pp_layer *layer, bool moe, pp_error *error) {
+  const bool gqa = layer->attention == PP_ATTENTION_GQA, mla = layer->attention == PP_ATTENTION_MLA, indexed = layer->index_heads > 0;
   const pp_size_check sizes[] = {
-    { "experts", model->experts, 1, 1 << 16 },
-    { "experts_per_token", model->experts_per_token, 1, model->experts },
-    { "expert_ffn", model->expert_ffn, 1, 1 << 22 },
-    { "shared_ffn", model->shared_ffn, 0, 1 << 22 },
-    { "expert_hidden", model->expert_hidden, 0, 1 << 20 },
-    { "zero_experts", model->zero_experts, 0, 1 << 16 },
-  };
-  return pp_check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
-}
-
-/* Sizes that no kind of layer asks for are multiplied all the same: none may be too large for that. */
-static pp_status check_bounds(const pp_layer *layer, pp_error *error) {
-  const pp_size_check sizes[] = {
-    { "kv_heads", layer->kv_heads, 0, 1 << 14 },           { "head_dim", layer->head_dim, 0, 1 << 14 },
-    { "v_dim", layer->v_dim, 0, 1 << 14 },                 { "q_lora_rank", layer->q_lora_rank, 0, 1 << 20 },
-    { "kv_lora_rank", layer->kv_lora_rank, 0, 1 << 20 },   { "qk_nope_dim", layer->qk_nope_dim, 0, 1 << 14 },
-    { "qk_rope_dim", layer->qk_rope_dim, 0, 1 << 14 },     { "index_heads", layer->index_heads, 0, 1 << 14 },
-    { "index_dim", layer->index_dim, 0, 1 << 14 },         { "experts", layer->experts, 0, 1 << 16 },
-    { "experts_per_token", layer->experts_per_token, 0, 1 << 16 }, { "expert_ffn", layer->expert_ffn, 0, 1 << 22 },
-    { "shared_ffn", layer->shared_ffn, 0, 1 << 22 },       { "expert_hidden", layer->expert_hidden, 0, 1 << 20 },
+    { "kv_heads", layer->kv_heads, gqa, gqa ? layer->heads : 1 << 14 },
+    { "head_dim", layer->head_dim, gqa, 1 << 14 },         { "v_dim", layer->v_dim, mla, 1 << 14 },
+    { "q_lora_rank", layer->q_lora_rank, 0, 1 << 20 },     { "kv_lora_rank", layer->kv_lora_rank, mla, 1 << 20 },
+    { "qk_nope_dim", layer->qk_nope_dim, mla, 1 << 14 },   { "qk_rope_dim", layer->qk_rope_dim, 0, 1 << 14 },
+    { "index_heads", layer->index_heads, 0, 1 << 14 },     { "index_dim", layer->index_dim, indexed && (gqa || mla), 1 << 14 },
+    { "experts", layer->experts, moe, 1 << 16 },           { "experts_per_token", layer->experts_per_token, moe, moe ? layer->experts : 1 << 16 },
+    { "expert_ffn", layer->expert_ffn, moe, 1 << 22 },     { "shared_ffn", layer->shared_ffn, 0, 1 << 22 },
+    { "expert_hidden", layer->expert_hidden, 0, 1 << 20 }, { "zero_experts", layer->zero_experts, 0, 1 << 16 },
     { "key_heads", layer->key_heads, 0, 1 << 14 },         { "key_dim", layer->key_dim, 0, 1 << 14 },
     { "value_heads", layer->value_heads, 0, 1 << 14 },     { "value_dim", layer->value_dim, 0, 1 << 14 },
-    { "step_rank", layer->step_rank, 0, 1 << 14 },
-    { "conv_kernel", layer->conv_kernel, 0, 1 << 10 },     { "zero_experts", layer->zero_experts, 0, 1 << 16 },
+    { "step_rank", layer->step_rank, 0, 1 << 14 },         { "conv_kernel", layer->conv_kernel, 0, 1 << 10 },
   };
-  return pp_check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
+  const pp_status status = pp_check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
+  if (status == PP_OK && gqa && layer->heads % layer->kv_heads != 0)
+    return pp_invalid(error, "kv_heads", (double)divisor_below(layer->heads, layer->kv_heads),
+                      "'kv_heads' must divide 'heads', got %lld and %lld", (long long)layer->kv_heads, (long long)layer->heads);
+  return status;
 }
 
 /* What a layer of some kind holds. moe, dense: is there such a layer of it? */
@@ -84,9 +53,8 @@ static pp_status check_layer(const pp_layer *layer, bool moe, bool dense, pp_err
     { "ffn", layer->ffn, dense ? 1 : 0, 1 << 22 },
   };
   pp_status status = pp_check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
-  if (status == PP_OK) status = check_attention(layer, error);
-  if (status == PP_OK && moe) status = check_experts(layer, error);
-  return status == PP_OK ? check_bounds(layer, error) : status;
+  if (status == PP_OK && pp_mixer_is(layer->attention)) status = pp_mixer_check(layer, error);
+  return status == PP_OK ? check_parts(layer, moe, error) : status;
 }
 
 static pp_status check_further(const pp_model *model, pp_error *error) {

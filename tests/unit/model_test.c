@@ -282,11 +282,13 @@ static void flops_of_a_gpt_follow_the_closed_form(void **state) {
   assert_true(fabs(pp_model_flops_per_token(&model, 2048) / expected - 1) < 1e-12);
 }
 
-static void expect_refusal(pp_model model, const char *field) {
+/* Returns the nearest legal value. */
+static double expect_refusal(pp_model model, const char *field) {
   pp_error error = { 0 };
-  assert_int_equal(pp_model_check(&model, &error), PP_INVALID);
+  if (pp_model_check(&model, &error) != PP_INVALID) fail_msg("%s %s", field, "is not refused");
   assert_string_equal(error.field, field);
   assert_non_null(strstr(error.message, field));
+  return error.nearest;
 }
 
 static void an_impossible_shape_is_refused_by_field(void **state) {
@@ -318,17 +320,52 @@ static void an_impossible_shape_is_refused_by_field(void **state) {
   expect_refusal(model, "experts");
 }
 
-/* Of tokens: 2^30. */
-static void a_window_and_a_chunk_have_a_most(void **state) {
+typedef struct { const char *name; size_t offset; int64_t limit; } layer_size;
+#define SIZE(field, limit) { #field, offsetof(pp_layer, field), limit }
+
+static int64_t *size_in(pp_model *model, const layer_size *size) {
+  return (int64_t *)(void *)((char *)&model->layer + size->offset);
+}
+
+/* 2^30 tokens, 2^14 heads or columns of a head, 2^16 experts, 2^20 of a latent, 2^22 of an MLP: on any layer, asked for or not. */
+static void every_size_of_a_layer_has_a_most(void **state) {
+  static const layer_size sizes[] = {
+    SIZE(window, 1 << 30), SIZE(chunk, 1 << 30), SIZE(norms_per_layer, 8), SIZE(scales, 1 << 24), SIZE(attention_sinks, 1 << 14),
+    SIZE(output_gate, 1 << 20), SIZE(compression, 1 << 20), SIZE(output_groups, 1 << 14), SIZE(output_rank, 1 << 20), SIZE(head_dim, 1 << 14),
+    SIZE(v_dim, 1 << 14), SIZE(q_lora_rank, 1 << 20), SIZE(kv_lora_rank, 1 << 20), SIZE(qk_nope_dim, 1 << 14), SIZE(qk_rope_dim, 1 << 14),
+    SIZE(index_heads, 1 << 14), SIZE(index_dim, 1 << 14), SIZE(ffn, 1 << 22), SIZE(shared_ffn, 1 << 22), SIZE(expert_ffn, 1 << 22),
+    SIZE(expert_hidden, 1 << 20), SIZE(zero_experts, 1 << 16), SIZE(key_heads, 1 << 14), SIZE(key_dim, 1 << 14), SIZE(value_heads, 1 << 14),
+    SIZE(value_dim, 1 << 14), SIZE(step_rank, 1 << 14), SIZE(conv_kernel, 1 << 10),
+  };
+  const pp_model models[] = { llama_3_8b(), deepseek_v3() };
   (void)state;
-  for (int chunks = 0; chunks < 2; chunks++) {
-    pp_model model = llama_3_8b();
+  for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+    const layer_size *size = &sizes[i / 2];
+    pp_model model = models[i % 2];
     pp_error error = { 0 };
-    int64_t *reach = chunks ? &model.chunk : &model.window;
-    *reach = 1 << 30;
-    assert_int_equal(pp_model_check(&model, &error), PP_OK);
-    *reach += 1;
-    expect_refusal(model, chunks ? "chunk" : "window");
+    model.index_dim = 128;
+    *size_in(&model, size) = size->limit;
+    if (pp_model_check(&model, &error) != PP_OK) fail_msg("%s", error.message);
+    ++*size_in(&model, size);
+    assert_true(expect_refusal(model, size->name) == (double)size->limit);
+  }
+}
+
+/* Of DeepSeek-V3 with the indexer of its V3.2. */
+static void what_a_layer_asks_for_is_not_left_out(void **state) {
+  static const layer_size sizes[2][8] = {
+    { SIZE(heads, 1), SIZE(kv_heads, 1), SIZE(head_dim, 1), SIZE(ffn, 1) },
+    { SIZE(heads, 1), SIZE(kv_lora_rank, 1), SIZE(qk_nope_dim, 1), SIZE(v_dim, 1), SIZE(index_dim, 1), SIZE(experts, 1), SIZE(experts_per_token, 1),
+      SIZE(expert_ffn, 1) },
+  };
+  (void)state;
+  for (int i = 0; i < 12; i++) {
+    const layer_size *size = i < 4 ? &sizes[0][i] : &sizes[1][i - 4];
+    pp_model model = i < 4 ? llama_3_8b() : deepseek_v3();
+    if (i >= 4) model.index_heads = 64, model.index_dim = 128;
+    assert_int_equal(pp_model_check(&model, NULL), PP_OK);
+    *size_in(&model, size) = 0;
+    assert_true(expect_refusal(model, size->name) == 1);
   }
 }
 
@@ -365,7 +402,8 @@ int main(void) {
     cmocka_unit_test(flops_are_those_of_megatron),
     cmocka_unit_test(flops_of_a_gpt_follow_the_closed_form),
     cmocka_unit_test(an_impossible_shape_is_refused_by_field),
-    cmocka_unit_test(a_window_and_a_chunk_have_a_most),
+    cmocka_unit_test(every_size_of_a_layer_has_a_most),
+    cmocka_unit_test(what_a_layer_asks_for_is_not_left_out),
     cmocka_unit_test(the_nearest_legal_value_is_offered),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
