@@ -75,6 +75,31 @@ static void best_is_what_simulating_everything_finds(void **state) {
   pp_search_free(&whole);
 }
 
+/* Best first by bounds that are none too high, nothing is expanded whose bound is above what is found at the end (Dechter and Pearl 1985,
+** "Generalized best-first search strategies and the optimality of A*", theorem 1); a row's bound is that of its split, once that is chosen. */
+static void nothing_is_simulated_whose_bound_is_above_the_fastest(void **state) {
+  search_case c;
+  pp_search search;
+  bool found;
+  size_t best, simulated = 0;
+  (void)state;
+  set_case(&c, llama(60, 4096, 32, 8, 14336, 128256), 64, 512);
+  c.space.fixed.tensor = 1;
+  open_search(&c, &search);
+  pp_mask_word *all = mask_of(&search, true);
+  assert_int_equal(pp_search_best(&search, all, 0, INFINITY, INFINITY, &found, &best, NULL, NULL), PP_OK);
+  assert_true(found);
+  const double *seconds = search.column[PP_COLUMN_STEP_SECONDS];
+  for (size_t row = 0; row < search.candidates.count; row++) {
+    if (isnan(seconds[row])) continue;
+    assert_true(pp_search_bound(&search, row) <= seconds[best]);
+    simulated++;
+  }
+  assert_true(simulated > 10);
+  free(all);
+  pp_search_free(&search);
+}
+
 static void nothing_under_a_limit_is_found_without_simulating(void **state) {
   search_case c;
   pp_search search;
@@ -457,6 +482,7 @@ static void what_cannot_be_settled_says_why(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(best_is_what_simulating_everything_finds),
+    cmocka_unit_test(nothing_is_simulated_whose_bound_is_above_the_fastest),
     cmocka_unit_test(nothing_under_a_limit_is_found_without_simulating),
     cmocka_unit_test(memory_is_filled_where_a_row_can_be_built_and_nowhere_else),
     cmocka_unit_test(stages_that_nearly_fit_give_layers_to_emptier_ranks),
