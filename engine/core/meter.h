@@ -34,8 +34,9 @@ pp_meter *pp_meter_use(pp_meter *meter);
 bool pp_spend(uint64_t units);
 
 /*
-** malloc, calloc, realloc and free of blocks that count, a unit of work for 16 bytes: NULL when the meter refuses or the system has nothing left. A block is given back to the meter
-** that counted it, whichever is in use then; that meter has to live as long. Blocks have the alignment of malloc's.
+** malloc, calloc, realloc and free of blocks that count, a unit of work for 16 bytes: NULL when the meter refuses or the system has nothing
+** left, never because 0 bytes are asked for. A block is given back to the meter that counted it, whichever is in use then; that meter has to
+** live as long. Blocks have the alignment of malloc's.
 */
 void *pp_allocate(size_t size);
 void *pp_allocate_zeros(size_t size);

@@ -42,19 +42,18 @@ const char *const pp_search_column_names[PP_COLUMNS] = {
 
 static pp_status allocate(pp_search *search, pp_error *error) {
   size_t rows = search->candidates.count;
-  /* One block of columns, owned by the first. An empty table has columns too. */
-  size_t cells = (rows + 1) * (PP_COLUMNS + 1);
+  size_t cells = rows * (PP_COLUMNS + 1);   /* one block of columns, owned by the first */
   double *block = pp_allocate(cells * sizeof *block);
   search->column[0] = block;
-  search->layout_of = pp_allocate((rows + 1) * sizeof *search->layout_of);
-  search->floor = pp_allocate_zeros((rows + 1) * sizeof *search->floor);
-  search->fullest = pp_allocate_zeros((rows + 1) * sizeof *search->fullest);
-  search->split = pp_allocate_zeros((rows + 1) * sizeof *search->split);
+  search->layout_of = pp_allocate(rows * sizeof *search->layout_of);
+  search->floor = pp_allocate_zeros(rows * sizeof *search->floor);
+  search->fullest = pp_allocate_zeros(rows * sizeof *search->fullest);
+  search->split = pp_allocate_zeros(rows * sizeof *search->split);
   if (!block || !search->layout_of || !search->floor || !search->fullest || !search->split)
     return pp_fail(error, PP_NO_MEMORY, "not enough memory for %zu candidates", rows);
   for (size_t i = 0; i < cells; i++) block[i] = NAN;
-  for (size_t c = 1; c < PP_COLUMNS; c++) search->column[c] = block + c * (rows + 1);
-  search->bound = block + PP_COLUMNS * (rows + 1);
+  for (size_t c = 1; c < PP_COLUMNS; c++) search->column[c] = block + c * rows;
+  search->bound = block + PP_COLUMNS * rows;
   return PP_OK;
 }
 
@@ -282,7 +281,7 @@ static pp_status memory_of(pp_search *search, program_key *key, size_t count, bo
 
 pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error *error) {
   size_t rows = search->candidates.count, count = 0;
-  program_key *key = pp_allocate((rows + 1) * sizeof *key);
+  program_key *key = pp_allocate(rows * sizeof *key);
   if (!key) return pp_fail(error, PP_NO_MEMORY, "not enough memory to sort %zu candidates", rows);
   for (size_t row = 0; row < rows; row++)
     if (pp_mask_has(mask, row)) ask_memory(search, row, key, &count);
@@ -474,7 +473,7 @@ pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tol
                          pp_mask_word *within, pp_error *error) {
   const size_t rows = search->candidates.count;
   const double *seconds = search->column[PP_COLUMN_STEP_SECONDS];
-  best_work work = { .order = pp_allocate(2 * (rows + 1) * sizeof *work.order), .key = pp_allocate((rows + 1) * sizeof *work.key) };
+  best_work work = { .order = pp_allocate(2 * rows * sizeof *work.order), .key = pp_allocate(rows * sizeof *work.key) };
   pp_status status;
   *found = false;
   if (!work.order || !work.key) {
@@ -482,7 +481,7 @@ pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tol
     pp_free(work.key);
     return pp_fail(error, PP_NO_MEMORY, "not enough memory to sort %zu candidates", rows);
   }
-  work.heap = work.order + rows + 1;
+  work.heap = work.order + rows;
   fill_floors(search);
   for (size_t row = 0; row < rows; row++) {
     const pp_floor floor = search->floor[row];

@@ -81,7 +81,7 @@ pp_status pp_search_price(pp_search *search, pp_error *error) {
   if (priced(search)) return PP_OK;
   for (size_t row = 0; row < rows; row++) prices += !same_price(search, row);
   while (seen.slots <= 2 * prices) seen.slots *= 2;
-  pp_layout_costs *costs = pp_allocate((prices + 1) * sizeof *costs);
+  pp_layout_costs *costs = pp_allocate(prices * sizeof *costs);
   seen.slot = pp_allocate_zeros(seen.slots * sizeof *seen.slot);
   pp_status status = costs && seen.slot ? fill_prices(search, &seen, costs, error)
                                         : pp_fail(error, PP_NO_MEMORY, "not enough memory for %zu layouts", prices);

@@ -18,9 +18,11 @@ static void without_a_meter_nothing_is_refused(void **state) {
   (void)state;
   assert_null(pp_meter_use(NULL));
   assert_true(pp_spend(UINT64_MAX));
-  void *block = pp_allocate(100);
-  assert_non_null(block);
-  pp_free(block);
+  for (size_t bytes = 0; bytes <= 100; bytes += 100) {
+    void *block = pp_allocate(bytes);
+    assert_non_null(block);
+    pp_free(block);
+  }
 }
 
 static void work_ends_at_the_limit_and_stays_ended(void **state) {
