@@ -117,8 +117,8 @@ static pp_status best_of(const fitting *job, const choice *from, int count, int 
     least = from[i].fit.bytes;
     *best = i;
   }
-  for (int i = 0; i < count && fits > 1 && !planned; i++)
-    if (is_even(job, from[i].layers) && from[i].fit.bytes <= usable && seconds[i] < seconds[*best]) *best = i;
+  for (int i = 0; i < count && !planned; i++)   /* none is faster where nothing was compared: all are 0 */
+    if (seconds[i] < seconds[*best] && from[i].fit.bytes <= usable && is_even(job, from[i].layers)) *best = i;
   *best_seconds = seconds[*best];
   return PP_OK;
 }

@@ -338,6 +338,56 @@ static void the_bound_of_all_splits_is_below_what_the_chosen_one_takes(void **st
   assert_true(full > 20);
 }
 
+static double simulated_seconds(const pp_priced *of) {
+  pp_timing timing;
+  assert_int_equal(pp_evaluate_time(of, true, &timing, NULL, NULL, NULL), PP_OK);
+  return timing.step_seconds;
+}
+
+/* Without a tie no time is given for memory; with one of a tenth as much at most, and none where layers are even. Every split is simulated whole. */
+static void the_split_is_the_fastest_or_within_the_tie_and_no_slower_than_even(void **state) {
+  size_t later = 0, slower = 0, as_even = 0;
+  (void)state;
+  for (int k = 0; k < 64; k++) {
+    const int layers = 24 + k / 2, chunks = layers % 2 ? 2 : 4;
+    search_case c;
+    pp_fit_programs programs = { .splits = NULL };
+    pp_fit fit;
+    int splits[PP_MOST_SPLITS][PP_MAX_LAYERS], even[PP_MAX_LAYERS], chosen[PP_MAX_LAYERS];
+    double first = 0, fastest = INFINITY;
+    set_case(&c, layers % 2 ? deepseek_v3(layers, 2, 1) : llama(layers, 4096, 32, 8, 14336, 512000), 64, 512);
+    c.problem.usable_bytes = INFINITY;
+    c.problem.split_tie = k % 2 ? 0.1 : 0;
+    c.problem.split_gain = 1;
+    pp_candidate candidate = candidate_of(layers % 2 ? PP_ZB_V : PP_INTERLEAVED_1F1B, 4, chunks, 16);
+    const pp_layout_costs costs = costs_of(&c, &candidate.layout);
+    const pp_priced of = { &c.problem, &candidate, &costs, false };
+    const int count = pp_stages_splits(&of, NULL, splits);
+    for (int i = 0; i < count; i++) {
+      candidate.layers_per_stage = splits[i];
+      const double seconds = simulated_seconds(&of);
+      fastest = fmin(fastest, seconds);
+      if (i == 0) first = seconds;
+    }
+    for (int s = 0; s < 4 * chunks; s++) even[s] = pp_layout_even(layers, 4 * chunks, s);
+    candidate.layers_per_stage = even;
+    const double as_it_is = simulated_seconds(&of);
+    candidate.layers_per_stage = NULL;
+    assert_int_equal(pp_fit_programs_build(&candidate, &programs, NULL), PP_OK);
+    assert_int_equal(pp_fit_candidate(&of, &programs, chosen, &fit, NULL), PP_OK);
+    candidate.layers_per_stage = fit.layers;
+    const double seconds = simulated_seconds(&of);
+    assert_true(seconds <= fastest * (1 + c.problem.split_tie + 1e-12));
+    assert_true(seconds <= as_it_is * (1 + 1e-12));
+    later += fastest < first * (1 - 1e-6);
+    slower += seconds > fastest * (1 + 1e-6);
+    as_even += seconds == as_it_is;
+    pp_fit_programs_free(&programs);
+    pp_workspace_free(&programs.workspace);
+  }
+  assert_true(later > 5 && slower > 5 && as_even > 5);
+}
+
 /* Seconds with a kernel are those of a device that hides its all-to-all at that kernel's latency, EP or none, however often kernels change. */
 static void prices_follow_the_kernel(void **state) {
   static const pp_kernel_latency latency = { 99, 3e-6 };
@@ -490,6 +540,7 @@ int main(void) {
     cmocka_unit_test(the_expert_link_is_the_slowest_that_the_group_crosses),
     cmocka_unit_test(a_kernel_makes_overlapping_schedules_faster_again),
     cmocka_unit_test(the_bound_of_all_splits_is_below_what_the_chosen_one_takes),
+    cmocka_unit_test(the_split_is_the_fastest_or_within_the_tie_and_no_slower_than_even),
     cmocka_unit_test(prices_follow_the_kernel),
     cmocka_unit_test(layouts_share_the_seconds_of_their_blocks),
     cmocka_unit_test(what_cannot_be_settled_says_why),
