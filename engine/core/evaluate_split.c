@@ -19,9 +19,9 @@ static int64_t period_of(const pp_candidate *candidate) {
   return group > 0 ? group : 2 * (int64_t)candidate->layout.pipeline;
 }
 
-/* Two periods more than the capped program, but not more than there are: then nothing has to be extrapolated. A
-** microbatch of looped BFS goes round P ranks before it comes back, so that one says nothing of those after it; GPipe's step grows by the
-** slowest F and the slowest B with each from the first one on. */
+/* Two periods more than the capped program, for interleaved groups may take turns, but not more than there are: then nothing has to be
+** extrapolated. A microbatch of looped BFS goes round P ranks before it comes back, so that one says nothing of those after it; GPipe's step
+** grows by the slowest F and the slowest B with each from the first one on. */
 static int64_t longer_microbatches(const pp_candidate *candidate, const pp_schedule *program) {
   const pp_schedule_traits *traits = pp_stages_traits(candidate);
   if (traits->holds == PP_HOLDS_ALL && traits->chunks != 1) return candidate->microbatches;

@@ -288,6 +288,34 @@ static void a_split_is_compared_by_the_seconds_of_its_step(void **state) {
     }
 }
 
+/* With unequal stages interleaved groups may take turns, a longer one and a shorter one: what two of them take together says what all take. */
+static void groups_that_take_turns_are_compared_in_twos(void **state) {
+  search_case c;
+  (void)state;
+  set_case(&c, deepseek_v3(11, 2, 1), 64, 512);
+  pp_candidate candidate = candidate_of(PP_INTERLEAVED_1F1B, 4, 2, 65);
+  const pp_layout_costs costs = costs_of(&c, &candidate.layout);
+  const pp_priced of = { &c.problem, &candidate, &costs, false };
+  pp_memory_program program;
+  pp_comparison comparison = { .built = false };
+  pp_workspace workspace = { 0 };
+  double seconds, step[4];
+  assert_int_equal(candidate.group, 5);
+  assert_int_equal(pp_memory_program_build(&candidate, &program, NULL), PP_OK);
+  assert_int_equal(pp_evaluate_split(&of, &program.schedule, &comparison, &workspace, &seconds, NULL), PP_OK);
+  for (int i = 0; i < 4; i++, candidate.microbatches -= 5) {
+    pp_timing whole;
+    assert_int_equal(pp_evaluate_time(&of, true, &whole, NULL, NULL, NULL), PP_OK);
+    step[i] = whole.step_seconds;
+  }
+  expect(step[0], seconds, 1e-9);
+  expect(step[2] - step[3], step[0] - step[1], 1e-9);
+  assert_true(fabs((step[1] - step[2]) / (step[0] - step[1]) - 1) > 0.01);
+  pp_comparison_free(&comparison);
+  pp_workspace_free(&workspace);
+  pp_memory_program_free(&program);
+}
+
 static void what_cannot_be_simulated_by_periods_is_refused_with_a_bound(void **state) {
   search_case c;
   pp_error error;
@@ -413,6 +441,7 @@ int main(void) {
     cmocka_unit_test(one_f1b_takes_m_plus_p_minus_1_slots),
     cmocka_unit_test(a_step_of_many_actions_is_that_of_the_whole_program),
     cmocka_unit_test(a_split_is_compared_by_the_seconds_of_its_step),
+    cmocka_unit_test(groups_that_take_turns_are_compared_in_twos),
     cmocka_unit_test(what_cannot_be_simulated_by_periods_is_refused_with_a_bound),
     cmocka_unit_test(without_a_pipeline_a_step_is_its_microbatches_one_after_the_other),
     cmocka_unit_test(only_overlapped_pairs_hide_alltoall),
