@@ -4,6 +4,7 @@
 
 require "pipeplan"
 local json = require "pipeplan.base.json"
+local monitoring = require "monitoring"
 local program = require "program"
 
 local deepseek = "plan examples/specs/deepseek-v3.json --date 2026-12-01"
@@ -156,6 +157,18 @@ describe("monitor --format html", function()
     says(slow, "<b>Find the fault</b>", "below the threshold")
     assert.equal("", checked(kept_run) .. checked(slow))
     os.remove(name)
+  end)
+
+  -- A damaged plan, or the log of another run: the scale had a mark for every 10 %, and ended with the memory.
+  it("ends its scale where no run can be, however far out one is", function()
+    local plan = monitoring.plan { ideal_step_seconds = 8e8, step_seconds = 9e8 }
+    local name, log = kept(plan), kept(monitoring.megatron(11, 1) .. monitoring.megatron(12, 1))
+    local far = page("monitor " .. name .. " " .. log)
+    assert.is_true(#far < 50000, #far .. " bytes")
+    says(far, ">200 %<", "measured 1")
+    assert.equal("", checked(far))
+    os.remove(name)
+    os.remove(log)
   end)
 end)
 

@@ -19,11 +19,14 @@ local function named(x, y, class, words, soon)
   return element("text", { class = class .. (flipped and " end" or ""), x = percent(x), dx = flipped and -4 or 4, y = y }, words)
 end
 
+-- Where the scale ends at most. What is further out, a run of another plan's, stands at its end.
+local farthest = 2
+
 -- rollback.gauge{ threshold, predicted, measured?, error } as shares of the ideal step.
 function rollback.gauge(values)
-  local least = math.min(values.threshold, values.predicted, values.measured or 1)
-  local low = math.max(0, math.floor(10 * (least - 0.08)) / 10)
-  local high = math.max(1, math.ceil(10 * math.max(values.predicted, values.measured or 0)) / 10)
+  local least, most = math.min(values.threshold, values.predicted, values.measured or 1), math.max(values.predicted, values.measured or 0)
+  local low = math.max(0, math.min(1, math.floor(10 * (least - 0.08)) / 10))
+  local high = math.max(1, math.ceil(10 * math.min(farthest, most)) / 10)
   local function x(value) return math.max(0, math.min(1, (value - low) / (high - low))) end
   local shapes = { element("rect", { class = "gback", x = 0, y = 38, width = percent(x(values.threshold)), height = 14 }) }
   local function add(shape) shapes[#shapes + 1] = shape end
