@@ -16,10 +16,14 @@ local function own_configuration(launch)
   local shape, training = launch.request.model.shape, launch.plan.training
   local experts = ""
   if (shape.experts or 0) > 0 then experts = string.format(", %d experts, %d a token", shape.experts, shape.experts_per_token or 1) end
-  return {
+  local list = {
     "MODULE and CONFIG name a configuration function of yours, for torchtitan 0.3.0 has none of this model:",
     string.format("%d layers of %d, %d heads, %s products%s.", shape.layers, shape.hidden, shape.heads, training.precision, experts),
   }
+  if training.precision == "fp8" then   -- trainer.py:77: model_spec is no option
+    list[3] = "No option makes products fp8: the function's model_registry takes Float8LinearConverter."
+  end
+  return list
 end
 
 -- The lines that write the CSV to a file of the node's own.
