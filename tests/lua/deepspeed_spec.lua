@@ -74,6 +74,31 @@ describe("a configuration of DeepSpeed", function()
     assert.same({}, result.undecided)
   end)
 
+  -- runtime/config.py:592-608, _batch_assertion: train_batch_size == microbatch × steps × ranks. Of 8 GPUs there are 1, 2, 4 or 8 ranks, whatever P
+  -- and TP are; 6.25 of them are nearest to 8.
+  it("is refused where its batch is its parts on no number of ranks, and is told the nearest that is", function()
+    local function of(batch, program, options)
+      local folder = files.directory {
+        ["ds_config.json"] = string.format('{"train_batch_size": %d, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 4}', batch),
+        ["train.py"] = program or "", ["run.sh"] = "deepspeed --num_gpus 8 train.py --deepspeed_config ds_config.json " .. (options or "") .. "\n" }
+      local ids, result = judged(folder, "run.sh")
+      return { ids, result.findings[1] and result.findings[1].nearest }
+    end
+    for batch, nearest in pairs { [100] = 128, [96] = 64, [256] = 128 } do
+      assert.same({ "deepspeed.batch", "train_batch_size " .. nearest }, of(batch), batch)
+    end
+    for _, batch in ipairs { 16, 32, 64, 128 } do assert.equal("", of(batch)[1], batch) end
+    assert.same({ "deepspeed.batch", "train_batch_size 64" }, of(128, nil, "--pipeline-parallel-size 2"))
+    -- a model in one piece: all 8 GPUs are ranks of data parallelism
+    local plain = "import deepspeed\nengine, *_ = deepspeed.initialize(model=model, config=args.config)\n"
+    assert.same({ "deepspeed.batch", "train_batch_size 128" }, of(64, plain))
+    assert.equal("", of(128, plain)[1])
+    assert.equal("", of(64, "from deepspeed.pipe import PipelineModule\n" .. plain)[1])   -- of how many stages is not said
+    assert.equal("", of(64, (plain:gsub("model=model", "model=model, mpu=mpu")))[1])
+    local folder = files.directory { ["ds_config.json"] = '{"train_batch_size": 100, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 4}' }
+    assert.equal("deepspeed.batch", (judged(folder, "ds_config.json")))
+  end)
+
   -- deepspeed/launcher/runner.py: fetch_hostfile, parse_resource_filter, apply_num_nodes_and_gpus
   it("runs on the GPUs that DeepSpeed's launcher takes of a hostfile", function()
     local function gpus(words)

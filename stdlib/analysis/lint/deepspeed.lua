@@ -53,20 +53,60 @@ local function ranks_of_batch(f)
   return record.gpus // record.context_parallel
 end
 
--- { train, micro, steps } as DeepSpeed makes them, or why it does not (runtime/config.py:590-650).
+-- The multiple of `step` that is nearest to `number`, at least one step.
+local function multiple(number, step) return math.max(1, (number + step // 2) // step) * step end
+
+-- The number that divides `whole` and is nearest to `wanted`, the smaller of two.
+local function divisor(whole, wanted)
+  local best = 1
+  for i = 1, math.floor(whole ^ 0.5) do
+    for _, each in ipairs(whole % i == 0 and { i, whole // i } or {}) do
+      local gain = math.abs(best - wanted) - math.abs(each - wanted)
+      if gain > 0 or gain == 0 and each < best then best = each end
+    end
+  end
+  return best
+end
+
+local function in_words(train, micro, steps, ranks)
+  return string.format("%smicrobatch size %d × %d steps%s", train and "train_batch_size " .. train .. ", " or "", micro, steps,
+                       train and ranks and " × " .. ranks .. " data-parallel ranks" or "")
+end
+
+-- Why the parts make the batch on no number of ranks that there may be, where how many there are is not known, and the nearest batch; or
+-- nil. Data parallelism has a divisor of the GPUs.
+local function contradiction(f, train, micro, steps)
+  if not (train and micro and steps) or train < 1 or micro < 1 or steps < 1 then return nil end
+  local text, part = in_words(train, micro, steps), micro * steps
+  local good, gpus = pcall(function() return f.record.gpus end)
+  local nearest = good and part * divisor(gpus, train / part) or multiple(train, part)
+  if train % part ~= 0 then return "the batch is no multiple of its parts: " .. text, nearest end
+  if not good or gpus % (train // part) == 0 then return nil end
+  return string.format("the batch is not its parts: %s are %d on each data-parallel rank, and of %d GPUs there are no %d ranks", text, part,
+                       gpus, train // part), nearest
+end
+
+-- { train, micro, steps } as DeepSpeed makes them, or why it does not (runtime/config.py:590-650), and the nearest batch that it takes.
 function derived.batch(f)
   local train, micro, steps = f.key "train_batch_size", f.key "train_micro_batch_size_per_gpu", f.key "gradient_accumulation_steps"
   if not train and not micro then return { problem = "neither train_batch_size nor train_micro_batch_size_per_gpu is said" } end
-  local ranks = train and ranks_of_batch(f)
+  local good, ranks = true, nil
+  if train then good, ranks = pcall(ranks_of_batch, f) end
+  if not good then
+    local problem, nearest = contradiction(f, train, micro, steps)
+    if not problem then error(ranks, 0) end
+    return { problem = problem, nearest = nearest }
+  end
+  local nearest = train and multiple(train, math.max(1, (micro or 1) * (steps or 1)) * ranks)
+  if train and micro and steps then nearest = micro * steps * ranks end
   if train and micro and not steps then steps = micro ~= 0 and train // micro // ranks or 0
   elseif train and steps and not micro then micro = steps ~= 0 and train // ranks // steps or 0
   elseif train and not micro then steps, micro = 1, train // ranks
   elseif not train then steps = steps or 1 end
-  local out = { train = train, micro = micro, steps = steps }
-  local text = string.format("%smicrobatch size %d × %d steps%s", train and "train_batch_size " .. train .. ", " or "", micro, steps,
-                             train and " × " .. ranks .. " data-parallel ranks" or "")
+  local out, text = { train = train, micro = micro, steps = steps }, in_words(train, micro, steps, ranks)
   if micro < 1 or steps < 1 or train and train < 1 then out.problem = "one of these is less than 1: " .. text
   elseif train and train ~= micro * steps * ranks then out.problem = "the batch is not its parts: " .. text end
+  out.nearest = out.problem and nearest and nearest > 0 and nearest or nil
   return out
 end
 

@@ -28,7 +28,9 @@ return {
     message = "{framework}: data_parallel_size {said_ranks} × sequence_parallel_size {context_parallel} are not the {gpus} GPUs",
     source = at "__init__.py:543: run" },
   { id = "deepspeed.batch", by = "engine", when = function(f) return f.batch_problem end, about = "global_batch_size",
-    message = "{framework}: {batch_problem}", source = at "runtime/config.py:590-650: run" },
+    message = "{framework}: {batch_problem}",
+    nearest = function(f) return f.batch.nearest and { field = "global_batch_size", value = f.batch.nearest } end,
+    source = at "runtime/config.py:590-650, _batch_assertion: run" },
   { id = "deepspeed.autotp_batch", by = "engine", severity = "warning", pipeline_parallel = 1, tensor_parallel = { over = 1 },
     when = function(f) return f.said_batch end,
     message = "{framework} counts train_batch_size over all {gpus} GPUs, those of a tensor-parallel group too: {global_batch_size} sequences are "

@@ -280,6 +280,12 @@ local function add_python(launch, text, file, first)
   end
 end
 
+-- Does a program make an engine of a model in one piece, by all that stands in it?
+local function has_no_pipeline(text)
+  return text:find "deepspeed%.initialize%s*%(" ~= nil and not text:find "Pipe"
+         and not text:find "%f[%w_]mpu%f[^%w_]" and not text:find "topology"
+end
+
 -- ------------------------------------------------------------------------------------------------------------------------ the launch
 
 local function new(file, line)
@@ -462,6 +468,10 @@ local function launch_of(words, file, counts, mine, given)
   local source, path = nil, nil
   if program and not program.unknown then source, path = beside(file, program.text) end
   if source then add_python(launch, source, path, 0) end
+  if source and has_no_pipeline(source) then
+    add(launch, "PipelineModule.num_stages", "1", program.line,
+        { rests = { ["the model that " .. text_of.base_name(program.text) .. " imports being no PipelineModule"] = true } })
+  end
   if of_trainer then add(launch, "PipelineModule.num_stages", "1", config.line) end   -- Trainer has no pipeline
   local last = (place or #words + 1) - 1
   local count = lists.with(counts)
