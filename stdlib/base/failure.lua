@@ -114,6 +114,15 @@ function failure.nearest(name, names)
   return best
 end
 
+-- Do two names differ in one place, by two letters at most?
+function failure.is_slip(a, b)
+  local first, last = 0, 0
+  local most, least = math.max(#a, #b), math.min(#a, #b)
+  while first < least and a:byte(first + 1) == b:byte(first + 1) do first = first + 1 end
+  while last < least - first and a:byte(-1 - last) == b:byte(-1 - last) do last = last + 1 end
+  return most - first - last <= 2
+end
+
 -- ", did you mean 'x'?" or "".
 function failure.suggestion(name, names)
   local near = failure.nearest(tostring(name), names)

@@ -49,7 +49,7 @@ describe("the table of a framework", function()
                      "loss", "weight_gradients",
                      "recipes", "spell",
                      "communicators", "host_floor", "keys", "gone", "rules", "plan_rules", "notes", "source", "base", "chosen",
-                     "argparse", "facts", "required", "writes", "unplanned", "unsaid", "program", "accepts", "unverified" }, name)
+                     "argparse", "facts", "required", "writes", "unplanned", "unsaid", "program", "accepts", "unverified", "strangers" }, name)
       known(entry.has, { "tensor", "context", "expert", "expert_tensor", "sequence_parallel", "tied_embeddings" }, name)
       known(entry.names, { "microbatches", "pipeline" }, name)
       known(entry.sharding, { "with_pipeline", "alone", "gradients", "in_place", "master", "bucket", "bucket_per_rank", "source" }, name)
@@ -98,7 +98,8 @@ describe("the table of a framework", function()
       end
       local seen = {}
       for _, key in ipairs(entry.keys) do
-        known(key, { "key", "field", "type", "values", "default", "default_of", "present", "written", "silent", "wants", "note", "base", "value" }, key.key)
+        known(key, { "key", "field", "type", "values", "default", "default_of", "present", "written", "silent", "wants", "note", "base", "value",
+                     "least", "unset", "needed" }, key.key)
         assert.is_nil(seen[key.key], key.key)
         seen[key.key] = true
         if key.field then assert.is_true(is_field(key.field), key.key .. ": " .. key.field) end

@@ -7,6 +7,7 @@ local launch = require "pipeplan.input.launch.init"
 local lint = require "pipeplan.analysis.lint.init"
 local linting = require "linting"
 local reads = require "pipeplan.analysis.lint.reads"
+local vocabulary = require "pipeplan.vocabulary"
 
 teardown(files.remove)
 
@@ -225,6 +226,92 @@ it("counts no GPUs of no nodes, and ends all the same", function()
   end
 end)
 
+-- What is said of a text above a note: "id nearest", ? before a warning's.
+local function said(name, text, options)
+  local list = {}
+  for _, finding in ipairs(first(name, text, options).findings) do
+    local mark = finding.severity == "warning" and "?" or ""
+    if finding.severity ~= "note" then list[#list + 1] = mark .. finding.id .. (finding.nearest and " " .. finding.nearest or "") end
+  end
+  return table.concat(list, "; ")
+end
+
+-- flagscale/runner/utils.py at 16a2dd5b: flatten_dict_to_args; then Megatron's argparse (megatron-core 0.19.2: run), in whose words each of these
+-- is "unrecognized arguments", "expected one argument" or "invalid int value"; and a degree of -4 or 0 is no degree
+it("FlagScale's values and names become words, which Megatron's parser refuses", function()
+  local function of(value, key)
+    local text = flagscale:gsub("  tensor_model_parallel_size: 1\n", "  " .. (key or "tensor_model_parallel_size") .. ": " .. value .. "\n")
+    return said("body.yaml", text, { gpus = 8 })
+  end
+  for value, want in pairs {
+    ["1"] = "", ['"1"'] = "", ["[1]"] = "", ["0x1"] = "", ["${experiment.tp}"] = "", ["???"] = "", ["<tp>"] = "",
+    eight = "bad_value", ["2.5"] = "bad_value 2", ["true"] = "bad_value", [""] = "bad_value", null = "bad_value", ["[]"] = "no_value",
+    ["{ a: 1 }"] = "bad_value", ["[1, 2]"] = "bad_value", ["-4"] = "bad_value 1", ["0"] = "bad_value 1",
+    ["false"] = "?bad_value",   -- is left out, and Megatron's 1 holds
+  } do assert.equal(want, of(value), value) end
+  for key, want in pairs {
+    ["tensor-model-parallel-size"] = "", tensor_model_paralel_size = "unknown_key tensor_model_parallel_size",
+    tensor_model_parallel_sizee = "unknown_key tensor_model_parallel_size", tensor_parallel_size = "unknown_key tensor_model_parallel_size",
+    adam_beta1 = "", adam_beta2 = "", a_key_of_its_own = "",
+  } do assert.equal(want, of("1", key), key) end
+  local function flag(from, to) return said("body.yaml", (flagscale:gsub(from, to)), { gpus = 8 }) end
+  assert.equal("bad_value", flag("use_distributed_optimizer: true", "use_distributed_optimizer: 7"))
+  assert.equal("bad_value", flag("use_dualpipev: true", "use_dualpipev: 7"))
+  assert.equal("bad_value", flag("moe_fb_overlap: true", "moe_fb_overlap: { a: true }"))
+end)
+
+-- Each of these values before Primus @fd1eeabb over Megatron-LM @d3528a21, as tests/torch/primus_verdict.py asks them: run. It starts with true,
+-- which is 1, and with what stands where true or false belongs; all else of these it refuses, but for a key that is unknown: it has its default.
+it("Primus takes values as YAML has them, and does not read what it does not know", function()
+  local function of(line)
+    return said("primus.yaml", "modules:\n  pre_trainer:\n    framework: megatron\n    config: pre_trainer.yaml\n    model: language_model.yaml\n"
+                               .. "    overrides:\n      position_embedding_type: rope\n      " .. line .. "\n", { gpus = 8 })
+  end
+  for value, want in pairs {
+    ["2"] = "", ["0x2"] = "", ["02"] = "", ["${X:2}"] = "", ["'${X:2}'"] = "", ["${X}"] = "", ["<TP>"] = "",
+    eight = "bad_value", ["2.5"] = "bad_value 2", ["2.0"] = "bad_value 2", ["true"] = "bad_value", ["[2]"] = "bad_value 2",
+    ["{ a: 2 }"] = "bad_value", [""] = "bad_value 1", null = "bad_value 1", ["~"] = "bad_value 1", ['"2"'] = "bad_value 2", ["0"] = "bad_value 1",
+    ["-2"] = "bad_value 1", ["${X:eight}"] = "bad_value", ["100000000000"] = string.format("bad_value %d", vocabulary.most.gpus),
+  } do assert.equal(want, of("tensor_model_parallel_size: " .. value), value) end
+  for line, want in pairs {
+    ["micro_batch_size: null"] = "bad_value", ["num_layers: null"] = "bad_value", ["global_batch_size: null"] = "", ["mtp_num_layers: null"] = "",
+    ["micro_batch_size: 0"] = "bad_value 1", ["global_batch_size: -2"] = "bad_value 1", ["num_attention_heads: 2.5"] = "bad_value 2",
+    ["sequence_parallel: maybe"] = "?bad_value", ["sequence_parallel: 0"] = "", ["sequence_parallel: 1"] = "",
+    ["sequence_parallel: flase"] = "?bad_value false",
+    ['sequence_parallel: "false"'] = "?bad_value false", ["overlap_grad_reduce: { a: 1 }"] = "?bad_value", ["num_query_groups: many"] = "?bad_value",
+    ["recompute_granularity: ful"] = "?bad_value full", ["moe_token_dispatcher_type: alltoal"] = "?bad_value alltoall",
+    ["recompute_granularity: [full]"] = "?bad_value",
+    ["tensor_model_paralel_size: 8"] = "?unknown_key tensor_model_parallel_size",
+    ["pipline_model_parallel_size: 8"] = "?unknown_key pipeline_model_parallel_size", ["micro_batch_sizee: 8"] = "?unknown_key micro_batch_size",
+    ["tensor-model-parallel-size: 8"] = "?unknown_key tensor_model_parallel_size",
+    ["pp_max_memm: 1"] = "?unknown_key pp_max_mem",
+  } do assert.equal(want, of(line), line) end
+end)
+
+-- Megatron-Bridge: omegaconf_utils.py, _apply_overrides: warns and skips; NeMo: megatron_base_model.py, cfg.get with a default of 1
+it("Megatron-Bridge and NeMo do not read what they do not know, and count with what YAML says", function()
+  local function of(line, trainer)
+    return said("nemo.yaml", (trainer and "trainer: { num_nodes: 1, devices: 8, precision: bf16 }\n" or "") .. "model:\n"
+                             .. "  pipeline_model_parallel_size: 1\n  num_layers: 8\n  hidden_size: 1024\n  num_attention_heads: 8\n  " .. line .. "\n")
+  end
+  for line, want in pairs {
+    ["tensor_model_parallel_size: 2"] = "", ["tensor_model_parallel_size: ${.num_layers}"] = "", ["tensor_model_parallel_size: ???"] = "",
+    ["tensor_model_parallel_size: ${oc.env:TP,2}"] = "", ["kv_channels: null"] = "", ["num_query_groups: null"] = "",
+    ["virtual_pipeline_model_parallel_size: null"] = "",
+    ["tensor_model_parallel_size: { a: 1 }"] = "bad_value", ["tensor_model_parallel_size: [8]"] = "bad_value 8",
+    ["tensor_model_parallel_size: eight"] = "bad_value", ["tensor_model_parallel_size: null"] = "bad_value 1",
+    ["tensor_model_parallel_size: true"] = "bad_value", ["seq_length: -5"] = "bad_value 1",
+    ["tensor_model_paralel_size: 8"] = "?unknown_key model.tensor_model_parallel_size",
+    ["expert_parallel_size: 2"] = "?unknown_key model.expert_model_parallel_size",
+  } do
+    assert.equal(want, of(line), line)
+    assert.equal(want, of(line, true), line)
+  end
+  assert.equal("?unknown_key model.micro_batch_size", of("micro_batch_sizee: 1", true))
+  assert.equal("bad_value 1", of("micro_batch_size: 0", true))
+  assert.equal("", of("kind: &kind 2\n  tensor_model_parallel_size: *kind"))
+end)
+
 describe("files that are not judged", function()
   local function problem(name, text)
     local good, told = pcall(launch.read, files.write(name, text), {})
@@ -236,6 +323,7 @@ describe("files that are not judged", function()
     assert.truthy(problem("recipe.py", "import os\n"):find "print it with cfg.print_yaml%(%)")
     assert.truthy(problem("preset.yaml", "extends:\n  - base.yaml\nnum_layers: 61\n"):find "preset of Primus")
     assert.truthy(problem("x.sh", "echo hello\n"):find "has no argument of a framework")
+    assert.truthy(problem("ci.yaml", "modules:\n  one: { name: x }\n"):find "no launch configuration")
   end)
 
   it("are read by their events, so that nothing grows", function()

@@ -56,6 +56,16 @@ describe("a command line of torchtitan", function()
     assert.is_true(tried >= 70)
   end)
 
+  -- trainer.py:416: less than 0 is the local batch × DP, 0 is refused; a sequence has tokens
+  it("has a batch of at least one sequence, and sequences of at least one token", function()
+    for options, want in pairs { ["--training.global_batch_size -5"] = "", ["--training.global_batch_size 0"] = "bad_value",
+                                 ["--training.seq_len 0"] = "bad_value", ["--training.seq_len -5"] = "bad_value",
+                                 ["--training.local_batch_size 9999999999999999999"] = "bad_value" } do
+      local _, _, ids = judged(command(options, 8))
+      assert.equal(want, ids, options)
+    end
+  end)
+
   it("amounts to what its configuration function sets, where it does not say otherwise", function()
     local text = "torchrun --nproc_per_node 8 --nnodes 4 -m torchtitan.train --module llama3 --config llama3_70b "
     local _, result = judged(text .. "--training.disable_cuda_graphs --parallelism.pipeline_parallel_degree 2 activation_checkpoint:none")

@@ -8,7 +8,9 @@
 local failure = require "pipeplan.base.failure"
 local flags = require "pipeplan.input.launch.flags"
 local lists = require "pipeplan.base.lists"
+local numbers = require "pipeplan.analysis.lint.numbers"
 local vocabulary = require "pipeplan.vocabulary"
+local yaml = require "pipeplan.analysis.lint.yaml"
 
 local values = {}
 
@@ -73,15 +75,6 @@ local function tell_gone(setting, entry, gone, severity, note)
                                                      gone.now and ": now " .. gone.now or "") }
 end
 
--- Do two names differ in one place, by two letters at most?
-local function is_slip(a, b)
-  local first, last = 0, 0
-  local most, least = math.max(#a, #b), math.min(#a, #b)
-  while first < least and a:byte(first + 1) == b:byte(first + 1) do first = first + 1 end
-  while last < least - first and a:byte(-1 - last) == b:byte(-1 - last) do last = last + 1 end
-  return most - first - last <= 2
-end
-
 local function tell_unknown(setting, entry, launch, known, note)
   local names = lists.with(flags.names())
   for key in pairs(known) do names[#names + 1] = key:match "^%-%-(.*)$" end
@@ -92,16 +85,12 @@ local function tell_unknown(setting, entry, launch, known, note)
            message = string.format("%s takes no abbreviation: %s is refused", entry.title, setting.key) }
     return
   end
-  if not sure and near and not is_slip(near, setting.key:sub(3)) then near = nil end   -- a key of the program's own
+  if not sure and near and not failure.is_slip(near, setting.key:sub(3)) then near = nil end   -- a key of the program's own
   note { id = "unknown_key", severity = sure and "error" or near and "warning" or "note", setting = setting,
          nearest = near and "--" .. near, source = said_by(entry),
          message = sure and string.format("%s does not know %s and does not start with it", entry.title, setting.key)
                    or string.format("%s is no argument of %s: it starts only where the program adds it", setting.key, entry.title) }
 end
-
-local function is_integer(text) return text:find "^[-+]?%d[%d_]*$" ~= nil end
-
-local function is_number(text) return tonumber(text) ~= nil and not text:find "^%s*[-+]?0[xX]" end
 
 -- What argparse says of a flag's words.
 local function tell_words(setting, entry, severity, note)
@@ -116,23 +105,21 @@ local function tell_words(setting, entry, severity, note)
   elseif (flag.kind == "integers" or flag.kind == "numbers" or flag.kind == "strings" or flag.kind == "choices") and #words == 0 then
     note { id = "no_value", severity = "error", setting = setting, source = said_by(entry),
            message = string.format("%s: %s wants a value", entry.title, setting.key) }
-  elseif flag.kind == "integers" and not is_integer(words[1].text) then bad "a whole number"
-  elseif flag.kind == "numbers" and not is_number(words[1].text) then bad "a number"
+  elseif flag.kind == "integers" and not numbers.is_whole(words[1].text) then
+    bad("a whole number", numbers.nearest_whole(words[1].text))
+  elseif flag.kind == "numbers" and not numbers.is_number(words[1].text) then bad "a number"
   elseif flag.kind == "choices" and not lists.contains(flag.values, words[1].text) then
     bad("one of " .. table.concat(flag.values, ", "), failure.nearest(words[1].text, flag.values), severity)
   end
-end
-
-local function integer_of(text)
-  return is_integer(text) and math.tointeger(tonumber((text:gsub("_", "")))) or nil
 end
 
 -- The same of an override of Megatron-Bridge's, which no parser has seen before the recipe does (run).
 local function tell_override(setting, key, entry, note)
   if names_of(setting) or key.type ~= "integer" then return end
   for _, word in ipairs(setting.values) do
-    if not is_integer(word.text) then
+    if not numbers.is_whole(word.text) then
       note { id = "bad_value", severity = "error", setting = setting, source = said_by(entry),
+             nearest = numbers.nearest_whole(word.text) or word.text == "null" and key.default and tostring(key.default) or nil,
              message = string.format("%s: %s is '%s': expected a whole number", entry.title, setting.key, word.text) }
       return
     end
@@ -141,20 +128,21 @@ end
 
 -- Degrees and sizes of which there is at least one.
 local function tell_range(setting, key, entry, note)
-  local needed = entry.required and entry.required[key.base or key.key] or key.field == "training.global_batch_size"
-  local counted = key.type == "integer" and key.field and not names_of(setting)
-                  and (key.field:find "^parallelism%.[^l]" or needed)
-  local value = counted and setting.values[1] and integer_of(setting.values[1].text)
-  if not value then return end
+  local least = key.least or key.type == "integer" and (key.field or ""):find "^parallelism%.[^l]" and 1
+  local counted = least and not names_of(setting) and setting.values[1]
+  local value = counted and numbers.any_whole(setting.values[1].text)
+  if not value or key.unset and key.unset(value) then return end
   local most = key.field:find "^parallelism" and vocabulary.most.gpus or key.field == "model.layers" and vocabulary.most.layers
                or vocabulary.most.counted
-  if value < 1 or value > most then
-    note { id = "bad_value", severity = "error", setting = setting, source = said_by(entry),
+  if value < least or value > most then
+    note { id = "bad_value", severity = "error", setting = setting, nearest = tostring(value < least and least or most),
+           source = said_by(entry),
            message = string.format("%s: %s is %s: expected %s", entry.title, setting.key, setting.values[1].text,
-                                   value < 1 and "at least 1" or "fewer: nothing is so large") }
+                                   value < least and "at least " .. least or "fewer: nothing is so large") }
   end
 end
 
+-- Tells what is wrong with a setting; → as yaml.check.
 local function check_one(setting, entry, launch, known, note)
   local gone = not known[setting.key] and gone_of(entry, setting.key) or nil
   local severity = severity_in(launch)
@@ -165,9 +153,10 @@ local function check_one(setting, entry, launch, known, note)
     note { id = "unknown_key", severity = "note", setting = setting, source = said_by(entry),
            message = setting.key .. " is an argument of other programs of " .. entry.title .. ", not of its trainers" }
   end
-  if not setting.resolved and (entry.argparse or known[setting.key]) then tell_words(setting, entry, severity, note) end
+  local wrong = setting.form and yaml.check(setting, entry, launch, known, note)
+  if not wrong and not setting.resolved and (entry.argparse or known[setting.key]) then tell_words(setting, entry, severity, note) end
   if known[setting.key] and launch.program == "run_recipe.py" then tell_override(setting, known[setting.key], entry, note) end
-  if known[setting.key] then tell_range(setting, known[setting.key], entry, note) end
+  if known[setting.key] and not wrong then tell_range(yaml.as_written(setting), known[setting.key], entry, note) end
   local placeholder = setting.stray and setting.stray.text:find "[<>]"   -- "<some dir>/x", which somebody will replace
   -- a program of one's own may take words; one that is given a model is Megatron's parser
   local parses = is_trainer(launch.program) or launch.spelled["--num-layers"] and launch.spelled["--micro-batch-size"]
@@ -178,6 +167,7 @@ local function check_one(setting, entry, launch, known, note)
            message = string.format("%s: '%s' stands behind no argument: it is refused (are quotes missing where a variable is used?)",
                                    entry.title, setting.stray.text) }
   end
+  return wrong
 end
 
 -- --------------------------------------------------------------------------------------------------------------------------- values
@@ -192,7 +182,7 @@ local function typed(key, setting)
     if not setting.off then return key.present end
     if type(key.present) == "boolean" then return not key.present end
     return key.default
-  elseif key.type == "integer" then return words[1] and integer_of(words[1].text)
+  elseif key.type == "integer" then return words[1] and numbers.whole(words[1].text)
   elseif key.type == "fraction" or key.type == "number" then return words[1] and tonumber(words[1].text)
   elseif key.type == "list" then
     local out = {}
@@ -204,10 +194,6 @@ local function typed(key, setting)
   return words[1] and (dtypes[words[1].text] or words[1].text)
 end
 
-local function key_of(by_key, name)
-  return by_key[name]
-end
-
 -- note{ id, severity, message, setting, nearest, source } takes each finding.
 function values.of(launch, entry, note)
   local known, by_base, said = {}, {}, {}
@@ -215,12 +201,12 @@ function values.of(launch, entry, note)
     known[key.key] = key
     by_base[key.base or key.key] = key
   end
-  local last, told = {}, {}
+  local last, told, bad = {}, {}, {}
   for _, given in ipairs(launch.notes or {}) do
     if given.id == "duplicate_key" then told[given.line] = true end
   end
   for _, setting in ipairs(launch.settings) do
-    check_one(setting, entry, launch, known, note)
+    local wrong = check_one(setting, entry, launch, known, note)
     local before = last[setting.key]
     if before and not setting.resolved and not told[setting.line] then
       local same = text_of(before) == text_of(setting)
@@ -230,8 +216,9 @@ function values.of(launch, entry, note)
                                      same and "" or " as " .. text_of(before)) }
     end
     last[setting.key] = setting
-    local key = key_of(known, setting.key)
-    if key then said[key.base or key.key] = setting end
+    local key = known[setting.key]
+    if key and wrong ~= "absent" then said[key.base or key.key] = setting end
+    if wrong == "bad" then bad[setting] = true end
   end
 
   local from_checkpoint = launch.spelled["--use-checkpoint-args"]
@@ -246,7 +233,9 @@ function values.of(launch, entry, note)
       local names = names_of(setting)
       if names and key.type ~= "flag" then return { given = true, setting = setting, key = key, unknown = names } end
       local value = typed(key, setting)
-      if value == nil and key.type ~= "flag" then return { given = true, setting = setting, key = key, unknown = { setting.key } } end
+      if bad[setting] or value == nil and key.type ~= "flag" then
+        return { given = true, setting = setting, key = key, unknown = { setting.key } }
+      end
       return { value = value, given = true, setting = setting, key = key, rests = rests_of(setting) }
     end
     local preset = launch.sets and launch.sets[key.key]   -- by what names the model

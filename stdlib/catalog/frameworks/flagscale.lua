@@ -34,6 +34,7 @@ return derive(megatron, {
   layers = { how = "layout", key = "pipeline_model_parallel_layout", first = "decoder_first_pipeline_num_layers",
              last = "decoder_last_pipeline_num_layers", source = at "its Megatron-LM, core 0.15.0rc5" },
   spell = spell,
+  strangers = { severity = "error", words = true, source = at "flagscale/runner/utils.py: flatten_dict_to_args; Megatron's argparse: run" },
   unverified = "its package runs nothing without a Megatron-LM of its own, patched: rules are of its source",
   chosen = function(key) return key "use_dualpipe" or key "use_dualpipev" end,
   plan_rules = {

@@ -36,6 +36,8 @@ return derive(megatron, {
   loss = { how = "vocab_parallel_compiled",
            source = at "src/megatron/bridge/models/gpt_provider.py: cross_entropy_loss_fusion; cross_entropy_fusion_impl is Megatron-Core's, native" },
   spell = spell,
+  strangers = { severity = "warning", source = at "src/megatron/bridge/training/utils/omegaconf_utils.py: _apply_overrides"
+                  .. "; https://github.com/NVIDIA/NeMo, nemo/collections/nlp/models/language_modeling/megatron_base_model.py: cfg.get" },
   without = { "megatron.gather_gradients", "megatron.gather_optimizer" },   -- of Megatron-LM's arguments.py; Bridge takes both: run
   notes = "num_layers is checked only when layers are built (Megatron-Core), not when a recipe is made",
   source = "https://github.com/NVIDIA-NeMo/Megatron-Bridge/tree/067f987, performance guide",

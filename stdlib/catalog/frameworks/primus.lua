@@ -46,6 +46,8 @@ return derive(megatron, {
   layers = { how = "layout", key = "pipeline_model_parallel_layout", first = "decoder_first_pipeline_num_layers",
              last = "decoder_last_pipeline_num_layers", source = at "validate_args_patches.py:73: a list of its own, decoder_pipeline_manual_split_list, too" },
   spell = spell,
+  strangers = { severity = "warning", choices = true,
+                source = at "primus/core/config/schema_check.py; primus/backends/megatron/argument_builder.py: run" },
   chosen = chosen,
   -- it switches sequence_parallel off at TP 1 (sequence_parallel_tp1_patches.py); two chunks of a V are not interleaved by Megatron's schedule
   without = { "megatron.sequence_alone", "megatron.interleaved_group" },

@@ -56,21 +56,13 @@ end
 
 local known
 
--- Are two names the same but for two letters at one place?
-local function is_slip(name, other)
-  local same_first, same_last, least = 0, 0, math.min(#name, #other)
-  while same_first < least and name:byte(same_first + 1) == other:byte(same_first + 1) do same_first = same_first + 1 end
-  while same_last < least - same_first and name:byte(#name - same_last) == other:byte(#other - same_last) do same_last = same_last + 1 end
-  return math.max(#name, #other) - same_first - same_last <= 2
-end
-
 -- A key that is nearly one of the table's, which has not all fields of Megatron-Bridge's.
 local function tell_slip(launch, word)
   local key = word.text:match "^([%a_][%w_]*%.[%w_.]+)="
   if not key or known[key] or same[key] then return end
   local near
   for name in pairs(known) do
-    if is_slip(key, name) and (not near or name < near) then near = name end
+    if failure.is_slip(key, name) and (not near or name < near) then near = name end
   end
   if near then
     launch.notes[#launch.notes + 1] = { id = "unknown_key", severity = "warning", line = word.line, key = key, nearest = near,
@@ -85,7 +77,7 @@ local function add(launch, key, value, word)
   local setting = { key = same[key] or key, file = launch.file, line = word.line, rests = word.rests, values = {} }
   local entry = known[setting.key]
   setting.resolved = entry ~= nil and entry.type == "list"
-  local null = text == "null" or text == "None"
+  local null = (text == "null" or text == "None") and not (entry and entry.needed)
   if null and key ~= "model.q_lora_rank" then
     launch.sets[setting.key] = nil
     for i = #launch.settings, 1, -1 do

@@ -3,8 +3,9 @@
 --   { framework, version, file, line, program, settings = { setting, … }, gpus = setting or nil, unresolved = { { key, file, line }, … },
 --     partial: why absent keys are not known, or nil; open: a word that may be any arguments; resolved: it is what a run printed;
 --     notes = { finding, … }, judged = false: a run of a kind that is not judged; csv = { text, line }: its schedule's program;
---     sets: key → value, of what a name that is said sets itself }
+--     sets: key → value, of what a name that is said sets itself; renamed: names of its file → keys of the table }
 -- A setting is { key: as the framework's table has it, values = { word, … }, file, line, rests, flag }; a word is that of shell_script.lua.
+-- One of YAML also has written: its key in the file, form: map, list, null, true, false, quoted or plain, and texts: its scalars.
 
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"

@@ -48,8 +48,9 @@ function others.yaml(root, file)
   elseif tree.at(root, "extends") or tree.at(root, "bases") or tree.at(root, "patch_zero_bubble") then
     failure.usage("%s: a preset of Primus, which an experiment names: lint the experiment", file)
   end
-  failure.usage("%s: no launch configuration that is known: expected MODEL_ARGS, system and model (FlagScale), experiment (FlagScale), "
-                .. "modules (Primus), or model with tensor_model_parallel_size (Megatron-Bridge, NeMo)", file)
+  failure.usage("%s: no launch configuration that is known: expected MODEL_ARGS, system and model (FlagScale), experiment "
+                .. "(FlagScale), modules with overrides (Primus), or model with a degree such as tensor_model_parallel_size "
+                .. "(Megatron-Bridge, NeMo)", file)
 end
 
 return others

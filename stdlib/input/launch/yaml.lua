@@ -15,6 +15,8 @@ local yaml = {}
 local MOST_BYTES, MOST_VALUES = 2 ^ 20, 20000
 local MOST_GPUS = 10 ^ 9
 
+local known = {}   -- framework → key → its entry
+
 local truths = { ["true"] = true, yes = true, on = true, ["false"] = false, no = false, off = false }
 
 -- true, false, or nil: no truth value.
@@ -46,10 +48,65 @@ local function count(launch, line)
   if launch.values > MOST_VALUES then failure.usage("%s:%d: more than %d values", launch.file, line, MOST_VALUES) end
 end
 
--- Adds a setting of a node: a scalar, or a list of them. spell(name) is the key.
-local function add(launch, name, key, line, node, map, resolve, resolved)
+-- key → its entry in the framework's table.
+local function known_of(framework)
+  known[framework] = known[framework] or {}
+  if not next(known[framework]) then
+    for _, key in ipairs(frameworks.find(framework).keys) do known[framework][key.key] = key end
+  end
+  return known[framework]
+end
+
+local function is_flag(entry) return entry.type == "flag" or entry.present ~= nil end
+
+-- Has a key one value, which is no map of others?
+local function is_single(entry)
+  return entry ~= nil and (is_flag(entry) or entry.type == "integer" or entry.type == "number" or entry.type == "fraction")
+end
+
+-- Does the framework not start where that key is null?
+local function is_needed(framework, entry)
+  return entry ~= nil and (entry.needed or ((frameworks.find(framework).required or {})[entry.base or entry.key]) ~= nil)
+end
+
+-- A whole number as YAML 1.1 has it in another base: 0x10, 010.
+local function in_base_10(text)
+  local sign, digits = text:match "^([-+]?)0([0-7_]+)$"
+  local base = digits and 8
+  if not digits then
+    sign, digits = text:match "^([-+]?)0x([%x_]+)$"
+    base = digits and 16
+  end
+  local number = base and #digits <= 15 and tonumber((digits:gsub("_", "")), base)
+  return number and string.format("%s%d", sign == "-" and "-" or "", number) or text
+end
+
+-- What stands in the place of a value that somebody will write: ???, <tp>, @TP@, $TP, %(tp)s.
+local function is_placeholder(text) return text:find "^%?%?%?$" ~= nil or text:find "[<>@$%%{}]" ~= nil end
+
+-- Adds to a setting what of YAML it is (init.lua); path: its key as the file has it; in_words: is it one of a command line to be?
+local function add_form(setting, entry, node, path, in_words)
+  local first = setting.values[1]
+  setting.written, setting.texts = path, {}
+  setting.form = node.kind ~= "scalar" and node.kind or setting.on and "true" or setting.off and "false" or setting.null and "null"
+                 or node.plain and "plain" or "quoted"
+  if node.kind == "scalar" and node.text:find("${", 1, true) and setting.form == "quoted" then setting.form = "plain" end
+  for i, word in ipairs(setting.values) do setting.texts[i] = word.text end
+  if #setting.texts == 0 and node.kind == "scalar" then setting.texts[1] = node.text end
+  if not is_single(entry) or node.kind ~= "scalar" or not first or first.unknown then return end
+  if is_placeholder(first.text) then first.unknown = { first.text }
+  elseif is_flag(entry) and not in_words and setting.form == "plain" and tonumber(first.text) == 0 then   -- as Python takes it
+    setting.values, setting.off, setting.form = {}, true, "false"
+  elseif setting.form == "plain" and entry.type == "integer" then
+    first.text = in_base_10(first.text)
+    setting.texts[1] = first.text
+  end
+end
+
+-- Adds a setting of a node: a scalar, or a list of them, or a map where one value belongs; path: the key as the file has it.
+local function add(launch, name, key, line, node, map, resolve, resolved, path)
   local words = {}
-  for i, item in ipairs(node.kind == "list" and node.items or { node }) do
+  for i, item in ipairs(node.kind == "list" and node.items or node.kind == "scalar" and { node } or {}) do
     count(launch, line)
     if item.kind == "scalar" then words[#words + 1] = resolve(item, map)
     elseif item.kind == "list" then  -- a layout as a list of lists
@@ -69,6 +126,10 @@ local function add(launch, name, key, line, node, map, resolve, resolved)
     if value then setting.values, setting.on = {}, true
     elseif is_false(first) then setting.values, setting.off = {}, true
     elseif first.null then setting.null = true end
+  end
+  if launch.framework ~= "megatron" then
+    local strangers = frameworks.find(launch.framework).strangers
+    add_form(setting, known_of(launch.framework)[key], node, path or name, strangers.words)
   end
   for _, word in ipairs(words) do
     for _, unknown in ipairs(word.unknown or {}) do
@@ -113,10 +174,12 @@ local left_out = { log_dir = true, details_dir = true, scripts_dir = true, pids_
 local function flatten(launch, map, resolve)
   count(launch, map.line)
   for _, entry in ipairs(map.entries) do
-    if entry.value.kind == "map" then flatten(launch, entry.value, resolve)
+    local name = entry.name:gsub("%-", "_")
+    local key = known_of("flagscale")[name]
+    if entry.value.kind == "map" and not is_single(key) then flatten(launch, entry.value, resolve)
     elseif not left_out[entry.name] then
-      local setting = add(launch, entry.name, entry.name, entry.line, entry.value, map, resolve)
-      if setting.off then table.remove(launch.settings)
+      local setting = add(launch, name, name, entry.line, entry.value, map, resolve, nil, entry.name)
+      if setting.off and not (is_single(key) and not is_flag(key)) then table.remove(launch.settings)
       elseif setting.null then setting.values[1].text = "None" end
     end
   end
@@ -293,11 +356,12 @@ local function walk(launch, map, path, resolve, rename, level)
   count(launch, map.line)
   for _, entry in ipairs(map.entries) do
     local key = path == "" and entry.name or path .. "." .. entry.name
-    if entry.value.kind == "map" then
+    local known_key = known_of(launch.framework)[rename[key] or key]
+    if entry.value.kind == "map" and not is_single(known_key) then
       if level < 8 then walk(launch, entry.value, key, resolve, rename, level + 1) end
     elseif entry.name:sub(1, 1) ~= "_" then
-      local setting = add(launch, entry.name, rename[key] or key, entry.line, entry.value, map, resolve, true)
-      if setting.null then table.remove(launch.settings) end
+      local setting = add(launch, entry.name, rename[key] or key, entry.line, entry.value, map, resolve, true, key)
+      if setting.null and not is_needed(launch.framework, known_key) then table.remove(launch.settings) end
     end
   end
 end
@@ -321,7 +385,8 @@ local function bridge(root, file, duplicates, options)
   end }
   local model = tree.at(root, "model")
   launch.line = model.line
-  walk(launch, root, "", resolve, trainer and of_nemo or {}, 0)
+  launch.renamed = trainer and of_nemo or nil
+  walk(launch, root, "", resolve, launch.renamed or {}, 0)
   local mixed = tree.at(root, "mixed_precision")
   if mixed and mixed.kind == "map" then
     local fp8 = tree.at(mixed, "fp8")
@@ -346,10 +411,15 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------- Primus
 
+-- The first of its modules that has overrides, or nil: none has.
+local function module_of(modules)
+  for _, entry in ipairs(modules.entries) do
+    if tree.at(entry.value, "overrides") then return entry.value end
+  end
+end
+
 local function primus(root, file, duplicates, options)
-  local modules = tree.at(root, "modules")
-  local module
-  for _, entry in ipairs(modules.entries) do module = module or tree.at(entry.value, "overrides") and entry.value end
+  local module = module_of(tree.at(root, "modules"))
   local framework = tree.at(module, "framework")
   if framework and framework.kind == "scalar" and framework.text ~= "megatron" then
     failure.usage("%s:%d: Primus with framework %s: only its Megatron is read", file, framework.line, framework.text)
@@ -364,9 +434,11 @@ local function primus(root, file, duplicates, options)
   launch.line = overrides.line
   local resolve = interpolation.new { environment = true, variables = options.variables, lookup = function() end }
   for _, entry in ipairs(overrides.kind == "map" and overrides.entries or {}) do
-    if entry.value.kind ~= "map" then
+    local key = known_of("primus")[entry.name]
+    if entry.value.kind ~= "map" or is_single(key) then
       local setting = add(launch, entry.name, entry.name, entry.line, entry.value, overrides, resolve, true)
-      if setting.null or #setting.values == 1 and setting.values[1].text == "null" then
+      local null = setting.null or #setting.values == 1 and setting.values[1].text == "null"
+      if null and not is_needed("primus", key) then
         table.remove(launch.settings)
         if recipe then launch.sets[setting.key] = nil end
       end
@@ -377,6 +449,17 @@ end
 
 -- ------------------------------------------------------------------------------------------------------------------------ the kinds
 
+-- What a model of Megatron-Bridge's or NeMo's has one of, so that a file in which another is misspelled is known.
+local degrees = { "tensor_model_parallel_size", "pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size",
+                  "context_parallel_size", "expert_model_parallel_size" }
+
+local function has_degree(model)
+  for _, name in ipairs(degrees) do
+    if tree.at(model, name) then return true end
+  end
+  return tree.at(model, "num_layers") ~= nil and tree.at(model, "num_attention_heads") ~= nil
+end
+
 local function is_map(node) return node ~= nil and node.kind == "map" end
 
 -- yaml.read(text, file, options) → launches.
@@ -386,14 +469,14 @@ function yaml.read(text, file, options)
   if not is_map(root) then failure.usage("%s: holds no map: expected a launch configuration", file) end
   local model, system = tree.at(root, "model"), tree.at(root, "system")
   if is_map(tree.at(root, "MODEL_ARGS")) then return { model_args(root, file, duplicates, options) } end
-  if is_map(tree.at(root, "modules")) then return { primus(root, file, duplicates, options) } end
+  if is_map(tree.at(root, "modules")) and module_of(tree.at(root, "modules")) then return { primus(root, file, duplicates, options) } end
   if is_map(tree.at(root, "experiment")) then return { flagscale_top(root, file, duplicates, options) } end
   if is_map(system) and is_map(model) then
     local launch = flagscale_body(root, root, file, file, options)
     tell_duplicates(launch, duplicates, "error", "OmegaConf refuses a key that stands twice")
     return { launch }
   end
-  if is_map(model) and tree.at(model, "tensor_model_parallel_size") then return { bridge(root, file, duplicates, options) } end
+  if is_map(model) and has_degree(model) then return { bridge(root, file, duplicates, options) } end
   return require("pipeplan.input.launch.others").yaml(root, file)
 end
 
