@@ -206,11 +206,12 @@ end
 
 -- A launch is of a plan for that framework: where nobody names one, the format does.
 local function request_of(parsed, given)
-  local objects, specs = require("pipeplan.analysis.lint.import").split(parsed.spec, given, parsed.layout)
+  local import = require "pipeplan.analysis.lint.import"
+  local objects, specs, warnings = import.split(parsed.spec, given, parsed.layout)
   local format = parsed.format
   local name = launches.framework[format]
-  local request = require("pipeplan.input.spec").read {
-    objects = objects, files = specs, options = given, otherwise = { framework = name } }
+  local request = import.warn(require("pipeplan.input.spec").read {
+    objects = objects, files = specs, options = given, otherwise = { framework = name } }, warnings)
   if not name or request.framework == name then return request end
   failure.usage("plan: --format %s: the spec's framework is %s; --framework %s plans for it", format, request.framework, name)
 end

@@ -187,6 +187,24 @@ describe("pipeplan plan of a launch configuration", function()
     assert.equal(2, result.status)
     assert.truthy(result.stderr:find("run.sh:1: Megatron-LM: 30 layers do not divide by P 4", 1, true))
   end)
+
+  -- Primus has its default of 1 there (tests/lua/lint_yaml_spec.lua)
+  it("warns of a key that its framework does not read, and ends at a value that is none", function()
+    local function plan(line, gpus)
+      local file = files.write("primus.yaml", "modules:\n  pre_trainer:\n    framework: megatron\n    config: pre_trainer.yaml\n"
+                               .. "    model: language_model.yaml\n    overrides:\n      position_embedding_type: rope\n"
+                               .. "      vocab_size: 32000\n      " .. line .. "\n")
+      return program.run("plan " .. quoted(file) .. " --gpus " .. gpus .. " --accelerator H100 --tokens 1B --format json")
+    end
+    for _, gpus in ipairs { "8", "minimum" } do
+      local found = {}
+      for _, warning in ipairs(json.decode(plan("tensor_model_paralel_size: 8", gpus).stdout).warnings) do found[warning.id] = warning.message end
+      assert.truthy((found.unknown_key or ""):find("primus.yaml:9: Primus does not read tensor_model_paralel_size", 1, true), gpus)
+    end
+    local result = plan("tensor_model_parallel_size: [8]", "8")
+    assert.equal(2, result.status)
+    assert.truthy(result.stderr:find("primus.yaml:9: Primus: tensor_model_parallel_size is a list: expected a whole number", 1, true))
+  end)
 end)
 
 -- What data/configs' own lists of sources say of each; every other file there is refused with a line, and none ends otherwise.

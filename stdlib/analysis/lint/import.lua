@@ -21,13 +21,24 @@ local function check(result)
   end
 end
 
-local function object_of(path, given, layout)
+-- Keys that are nearly others, and values of another type: what the framework takes for not said, somebody may have meant.
+local function add_warnings(list, result)
+  for _, finding in ipairs(result.findings) do
+    if finding.severity == "warning" and (finding.id == "unknown_key" or finding.id == "bad_value") then
+      list[#list + 1] = { id = finding.id, severity = "warning",
+                          message = string.format("%s:%d: %s", finding.file, finding.line, finding.message) }
+    end
+  end
+end
+
+local function object_of(path, given, layout, warnings)
   local list = launch.read(path, { given = given })
   if #list > 1 then failure.usage("%s: starts %d runs: one to a plan", path, #list) end
   local gpus = math.tointeger(tonumber(given.gpus))
   local result = require("pipeplan.analysis.lint.init").of(list[1], { gpus = gpus })
   if not result.record then failure.usage("%s: %s", path, result.findings[1] and result.findings[1].message or "not judged") end
   if layout ~= "free" then check(result) end
+  add_warnings(warnings, result)
   local object, lacks = require("pipeplan.analysis.lint.reads").spec(result)
   if layout == "free" then
     object.parallelism, object.training.micro_batch_size, object.training.recompute, object.training.zero = nil, nil, nil, nil
@@ -48,19 +59,36 @@ local function missing(object, given, lacks)
   return list
 end
 
--- import.split(paths, options, layout) → objects for spec.read, and the paths that are specs. layout: "free", its model and training alone.
+-- import.split(paths, options, layout) → objects for spec.read, the paths that are specs, and warnings for import.warn. layout: "free", its
+-- model and training alone.
 function import.split(paths, given, layout)
-  local objects, specs = {}, {}
+  local objects, specs, warnings = {}, {}, {}
   for _, path in ipairs(paths) do
     if endings[path:match "%.([%w]+)$" or ""] or launch.is_configuration(path) then
-      local object, lacks = object_of(path, given, layout)
+      local object, lacks = object_of(path, given, layout, warnings)
       local list = #paths == 1 and missing(object, given, lacks) or {}
       if #list > 0 then failure.usage("%s: a plan needs more than a launch says: %s", path, table.concat(list, ", ")) end
       objects[#objects + 1] = { object = object, name = path, base = "" }
     else specs[#specs + 1] = path end
   end
   if layout and #objects == 0 then failure.usage("plan: --layout is for a launch configuration") end
-  return objects, specs
+  return objects, specs, warnings
+end
+
+-- The request with warnings beside its own, whatever GPUs it is for.
+function import.warn(request, warnings)
+  if #warnings == 0 then return request end
+  local function add(each)
+    for _, warning in ipairs(warnings) do table.insert(each.warnings, warning) end
+    return each
+  end
+  if not request.any_gpus then return add(request) end
+  local at = request.any_gpus.at
+  request.any_gpus.at = function(gpus)
+    local each, problem = at(gpus)
+    return each and add(each), problem
+  end
+  return request
 end
 
 return import
