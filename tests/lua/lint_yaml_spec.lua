@@ -236,6 +236,14 @@ local function said(name, text, options)
   return table.concat(list, "; ")
 end
 
+-- tests/functional_tests/shell_test_utils/_run_training.sh of Megatron-LM @d98e8a64 makes --key=value of each
+it("MODEL_ARGS has one value for each argument, but for those that take several", function()
+  for value, want in pairs { ["2"] = "", ["{ a: 1 }"] = "bad_value", ["[2]"] = "bad_value", eight = "bad_value", ["2.5"] = "bad_value 2" } do
+    assert.equal(want, said("model_config.yaml", "MODEL_ARGS:\n  --num-layers: 8\n  --hidden-size: 512\n  --num-attention-heads: 8\n"
+                            .. "  --recompute-modules: [mlp, core_attn]\n  --tensor-model-parallel-size: " .. value .. "\n"), value)
+  end
+end)
+
 -- flagscale/runner/utils.py at 16a2dd5b: flatten_dict_to_args; then Megatron's argparse (megatron-core 0.19.2: run), in whose words each of these
 -- is "unrecognized arguments", "expected one argument" or "invalid int value"; and a degree of -4 or 0 is no degree
 it("FlagScale's values and names become words, which Megatron's parser refuses", function()

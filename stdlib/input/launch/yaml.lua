@@ -143,6 +143,18 @@ end
 
 -- ------------------------------------------------------------------------------------------------------------- Megatron's MODEL_ARGS
 
+-- A map, or a list where an argument takes one value.
+local function tell_shape(launch, entry, flag)
+  launch.notes[#launch.notes + 1] = {
+    id = "bad_value", severity = "error", line = entry.line, key = entry.name,
+    source = "https://github.com/NVIDIA/Megatron-LM/tree/d98e8a64, tests/functional_tests/shell_test_utils/_run_training.sh",
+    message = string.format("Megatron-LM: %s is a %s: expected %s", entry.name, entry.value.kind,
+                            flag and flag.kind == "integers" and "a whole number" or "one value") }
+  launch.settings[#launch.settings + 1] = { key = entry.name, file = launch.file, line = entry.line, flag = flag,
+                                            values = { { text = entry.name, line = entry.line, unknown = { entry.name } } } }
+  launch.spelled[entry.name] = true
+end
+
 -- { "--flag": value }, of tests/functional_tests and of Megatron-MoE-ModelZoo.
 local function model_args(root, file, duplicates, options)
   local launch = new("megatron", file, { program = nil })
@@ -152,7 +164,10 @@ local function model_args(root, file, duplicates, options)
   local resolve = interpolation.new { environment = true, variables = options.variables, lookup = function() end }
   for _, entry in ipairs(args.entries) do
     local name = entry.name:match "^%-%-(.+)$"
-    if name and entry.value.kind ~= "map" then
+    local kind, flag = entry.value.kind, flags.find(entry.name)
+    if name and (kind == "map" or kind == "list" and flag and flag.kind ~= "lists") then
+      tell_shape(launch, entry, flag)
+    elseif name then
       local setting = add(launch, name, entry.name, entry.line, entry.value, args, resolve)
       if setting.off or setting.null then table.remove(launch.settings) end   -- false, null: not written
       if setting.flag and setting.flag.kind == "lists" and #setting.values == 1 then  -- "a b c" is three words
