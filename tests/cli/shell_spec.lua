@@ -70,9 +70,13 @@ for _, command in ipairs(all) do
     local options = options_of(command)
     if command ~= "policy" then assert(#options > 0, command) end   -- whose commands have them
 
-    it("the man page has every option", function()
+    it("the man page has every option, and what arguments are", function()
       local page = read("/man/pipeplan" .. (command == "" and "" or "-" .. command:gsub(" ", "-")) .. ".1"):gsub("\\%-", "-")
       for _, option in ipairs(options) do assert.is_truthy(page:find("\\fB" .. option .. "\\fR", 1, true), option) end
+      local arguments = program.run(command .. " --help").stdout:match "\nArguments:\n(.-)\n\n" or ""
+      for name, meaning in (arguments .. "\n"):gmatch " +(%l+)  +(%S[^\n]*)\n" do
+        assert.is_truthy(page:find("\\fI" .. name .. "\\fR\n" .. meaning, 1, true), name)
+      end
     end)
 
     it("the completions have every option", function()

@@ -57,7 +57,7 @@ end
 local function command_of(words, module)
   local parser = module.parser()
   local arguments = {}
-  for i, argument in ipairs(parser._arguments) do arguments[i] = { name = argument._name, meaning = argument._description or "" } end
+  for i, argument in ipairs(parser._arguments) do arguments[i] = { name = argument._name, meaning = argument._description } end
   return {
     page = "pipeplan-" .. table.concat(words, "-"), words = words, summary = parser._description, arguments = arguments,
     usage = parser:get_usage(), groups = groups_of(parser), epilog = module.usage or parser._epilog or "", follow = module.follow,

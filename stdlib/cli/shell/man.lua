@@ -66,7 +66,7 @@ local function text_of(command)
   add(escaped(command.summary))
   if trimmed(before) ~= "" then add ".PP" prose(lines, trimmed(before)) end
   for _, argument in ipairs(command.arguments) do
-    add(".TP", "\\fI" .. escaped(argument.name) .. "\\fR", escaped(argument.meaning ~= "" and argument.meaning or "see above"))
+    add(".TP", "\\fI" .. escaped(argument.name) .. "\\fR", escaped(argument.meaning))
   end
   head(lines, "OPTIONS")
   for _, group in ipairs(command.groups) do
