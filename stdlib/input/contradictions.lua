@@ -2,31 +2,11 @@
 -- contradictions.lua: what a spec says that cannot all be true: GPUs against the fixed layout, microbatches against the batch, experts,
 -- layers. Exit 2. What is consistent but no schedule or policy allows (odd depth, M < 2P) is judged later, by rules.
 
+local integers = require "pipeplan.base.integers"
 local recipe = require "pipeplan.input.recipe"
 local stages_of = require "pipeplan.input.stages"
 
 local contradictions = {}
-
--- The multiple of `step` that is nearest to `number`, at least one `step`.
-local function nearest_multiple(number, step)
-  return math.max(1, (number + step // 2) // step) * step
-end
-
--- The divisor of `number` that is nearest to `wanted`; the smaller of two.
-local function nearest_divisor(number, wanted)
-  local best = 1
-  local function consider(divisor)
-    local distance, least = math.abs(divisor - wanted), math.abs(best - wanted)
-    if distance < least or (distance == least and divisor < best) then best = divisor end
-  end
-  for divisor = 1, math.floor(math.sqrt(number)) do
-    if number % divisor == 0 then
-      consider(divisor)
-      consider(number // divisor)
-    end
-  end
-  return best
-end
 
 -- The fixed ones of `names` → their product, "tensor 8 × pipeline 16", and the list.
 local function product_of(parallelism, names, said)
@@ -48,10 +28,10 @@ local function check_divisible(request, given, complain, names, said)
   if gpus % product == 0 then return end
   if #fixed == 1 and request.parallelism[fixed[1]] then
     complain(given["parallelism." .. fixed[1]], "%d: does not divide the %d GPUs; nearest: %d", product, gpus,
-             nearest_divisor(gpus, product))
+             integers.nearest_divisor(gpus, product))
   end
   complain(given["cluster.gpus"], "%d: not divisible by the fixed layout %s = %d; nearest: %d", gpus, text, product,
-           nearest_multiple(gpus, product))
+           integers.nearest_multiple(gpus, product))
 end
 
 -- No pipeline, and what only a pipeline has.
@@ -105,7 +85,8 @@ local function check_batch(request, given, complain)
   for i, entry in ipairs(t.batch_ramp or { { 0, batch } }) do
     if entry[2] % step ~= 0 then
       complain(given["training.global_batch_size"], "%s%d: not a multiple of %s = %d; nearest: %d",
-               t.batch_ramp and "a ramp whose entry " .. i .. " has " or "", entry[2], step_text, step, nearest_multiple(entry[2], step))
+               t.batch_ramp and "a ramp whose entry " .. i .. " has " or "", entry[2], step_text, step,
+               integers.nearest_multiple(entry[2], step))
     end
   end
   local m = p.microbatches
@@ -157,7 +138,7 @@ local function check_stages(request, given, complain)
   if sum ~= layers then complain(at, "%s: sums to %d, but the model has %d layers", shown, sum, layers) end
   if p.pipeline and #stages % p.pipeline ~= 0 then
     complain(at, "%s: has %d stages, no multiple of pipeline %d; nearest: %d", shown, #stages, p.pipeline,
-             nearest_multiple(#stages, p.pipeline))
+             integers.nearest_multiple(#stages, p.pipeline))
   end
   if p.pipeline and (p.virtual or 1) > 1 and #stages ~= p.pipeline * p.virtual then   -- a V of two has virtual 1
     complain(at, "%s: has %d entries, but pipeline %d × virtual %d = %d stages%s", shown, #stages, p.pipeline, p.virtual,

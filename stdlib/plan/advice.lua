@@ -12,6 +12,7 @@ candidate whatever stands beside it. What it has not is planned here, and left o
 
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
+local integers = require "pipeplan.base.integers"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
@@ -93,22 +94,14 @@ end
 
 -- ------------------------------------------------------------------------------------------------------- more or fewer microbatches a rank
 
--- The divisor of `number` next to `wanted`: the largest at most that, or the smallest at least that; nil: none. O(√number).
+-- The divisor of `number` next to `wanted`: the largest at most that, or the smallest at least that; nil: none.
 local function divisor(number, wanted, at_most)
-  local best
-  local function consider(candidate)
-    if at_most and candidate <= wanted + 1e-9 then best = math.max(best or candidate, candidate) end
-    if not at_most and candidate >= wanted - 1e-9 then best = math.min(best or candidate, candidate) end
+  local last
+  for _, candidate in ipairs(integers.divisors(number)) do
+    if not at_most and candidate >= wanted - 1e-9 then return candidate end
+    if candidate <= wanted + 1e-9 then last = candidate end
   end
-  local low = 1
-  while low * low <= number do
-    if number % low == 0 then
-      consider(low)
-      consider(number // low)
-    end
-    low = low + 1
-  end
-  return best
+  return at_most and last or nil
 end
 
 local most = vocabulary.most

@@ -23,6 +23,7 @@ local facts = require "pipeplan.plan.facts"
 local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 local format = require "pipeplan.base.format"
+local integers = require "pipeplan.base.integers"
 local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
 local spec = require "pipeplan.input.spec"
@@ -121,9 +122,7 @@ end
 
 local function divisors(number)
   local list = {}
-  for value = 1, math.min(number, 4096) do
-    if number % value == 0 then list[#list + 1] = { value = value } end
-  end
+  for i, value in ipairs(integers.divisors(number, 4096)) do list[i] = { value = value } end
   return list
 end
 

@@ -6,6 +6,7 @@
 local engine = require "engine"
 local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
+local integers = require "pipeplan.base.integers"
 local lists = require "pipeplan.base.lists"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -29,16 +30,11 @@ framework.fields = {
   microbatch_group = "microbatches of a chunk's turn, where a file says so",
 }
 
-local function common_divisor(a, b)
-  while b > 0 do a, b = b, a % b end
-  return a
-end
-
 -- Of the layers with a state that have `field`: the largest number that divides it in each; nil where there is none.
 local function in_mixers(shape, field)
   local common
   for _, kind in ipairs(shape.kinds or {}) do
-    if kind[field] then common = common_divisor(kind[field], common or kind[field]) end
+    if kind[field] then common = integers.common_divisor(kind[field], common or kind[field]) end
   end
   return common or shape[field]
 end

@@ -16,6 +16,7 @@ those of another, adds nothing.
 local accuracy = require "pipeplan.catalog.accuracy"
 local candidates = require "pipeplan.plan.candidates"
 local format = require "pipeplan.base.format"
+local integers = require "pipeplan.base.integers"
 local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
 local pins = require "pipeplan.plan.pins"
@@ -30,21 +31,14 @@ local shortlist = {}
 
 local degrees = { "pipeline_parallel", "tensor_parallel", "context_parallel", "expert_parallel", "expert_tensor_parallel", "virtual" }
 
--- Divisors of a number, none larger than a thousand.
-local function divisors(number)
-  local list = {}
-  for divisor = 1, math.min(number, 1000) do
-    if number % divisor == 0 then list[#list + 1] = divisor end
-  end
-  return list
-end
+local most_of_degree = 1000
 
 -- { field, values } of what candidates differ in.
 local function axes(set)
   local context = set.context
   local counts = {}
   for _, choice in ipairs(context.arguments.choices) do
-    for _, divisor in ipairs(divisors(choice.gpus)) do counts[divisor] = true end
+    for _, divisor in ipairs(integers.divisors(choice.gpus, most_of_degree)) do counts[divisor] = true end
   end
   local list = { { "schedule", candidates.planned(set.policy) } }
   for _, field in ipairs(degrees) do list[#list + 1] = { field, lists.sorted_keys(counts) } end

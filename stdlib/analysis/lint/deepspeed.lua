@@ -2,6 +2,7 @@
 -- deepspeed.lua: facts of a launch of DeepSpeed, where they follow otherwise than from Megatron's keys: name → function(f), as facts.lua
 -- has its own. Files are those of PyPI deepspeed 0.19.8.
 
+local integers = require "pipeplan.base.integers"
 local vocabulary = require "pipeplan.vocabulary"
 
 local derived = {}
@@ -53,21 +54,6 @@ local function ranks_of_batch(f)
   return record.gpus // record.context_parallel
 end
 
--- The multiple of `step` that is nearest to `number`, at least one step.
-local function multiple(number, step) return math.max(1, (number + step // 2) // step) * step end
-
--- The number that divides `whole` and is nearest to `wanted`, the smaller of two.
-local function divisor(whole, wanted)
-  local best = 1
-  for i = 1, math.floor(whole ^ 0.5) do
-    for _, each in ipairs(whole % i == 0 and { i, whole // i } or {}) do
-      local gain = math.abs(best - wanted) - math.abs(each - wanted)
-      if gain > 0 or gain == 0 and each < best then best = each end
-    end
-  end
-  return best
-end
-
 local function in_words(train, micro, steps, ranks)
   return string.format("%smicrobatch size %d × %d steps%s", train and "train_batch_size " .. train .. ", " or "", micro, steps,
                        train and ranks and " × " .. ranks .. " data-parallel ranks" or "")
@@ -79,7 +65,7 @@ local function contradiction(f, train, micro, steps)
   if not (train and micro and steps) or train < 1 or micro < 1 or steps < 1 then return nil end
   local text, part = in_words(train, micro, steps), micro * steps
   local good, gpus = pcall(function() return f.record.gpus end)
-  local nearest = good and part * divisor(gpus, train / part) or multiple(train, part)
+  local nearest = good and part * integers.nearest_divisor(gpus, train / part) or integers.nearest_multiple(train, part)
   if train % part ~= 0 then return "the batch is no multiple of its parts: " .. text, nearest end
   if not good or gpus % (train // part) == 0 then return nil end
   return string.format("the batch is not its parts: %s are %d on each data-parallel rank, and of %d GPUs there are no %d ranks", text, part,
@@ -97,7 +83,7 @@ function derived.batch(f)
     if not problem then error(ranks, 0) end
     return { problem = problem, nearest = nearest }
   end
-  local nearest = train and multiple(train, math.max(1, (micro or 1) * (steps or 1)) * ranks)
+  local nearest = train and integers.nearest_multiple(train, math.max(1, (micro or 1) * (steps or 1)) * ranks)
   if train and micro and steps then nearest = micro * steps * ranks end
   if train and micro and not steps then steps = micro ~= 0 and train // micro // ranks or 0
   elseif train and steps and not micro then micro = steps ~= 0 and train // ranks // steps or 0

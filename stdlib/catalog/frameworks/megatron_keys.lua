@@ -3,6 +3,7 @@
 -- rules that no plan breaks. Names of files as in megatron.lua.
 
 local checks = require "pipeplan.catalog.frameworks.megatron_checks"
+local integers = require "pipeplan.base.integers"
 local parts = require "pipeplan.catalog.frameworks.parts"
 
 local function at(where) return "https://github.com/NVIDIA/Megatron-LM/tree/d98e8a64, " .. where end
@@ -16,15 +17,6 @@ end
 -- Its gradients are as the parameters' when nobody says.
 local function stated_gradients(training, given)
   return strategy(training) and given["training.gradients"] and training.gradients or nil
-end
-
--- The multiple of `step` that is nearest to `number`, at least one step.
-local function multiple(number, step) return math.max(1, (number + step // 2) // step) * step end
-
--- Greatest common divisor.
-local function common(a, b)
-  while b ~= 0 do a, b = b, a % b end
-  return a
 end
 
 -- plan_rules: those that plans are held against.
@@ -229,7 +221,7 @@ return function(plan_rules) return {
       when = function(f) return f.gpus % (f.tensor_parallel * f.context_parallel * f.pipeline_parallel) ~= 0 end,
       message = "{framework}: {gpus} GPUs do not divide by TP {tensor_parallel} × CP {context_parallel} × P {pipeline_parallel}",
       nearest = function(f)
-        return { field = "gpus", value = multiple(f.gpus, f.tensor_parallel * f.context_parallel * f.pipeline_parallel) }
+        return { field = "gpus", value = integers.nearest_multiple(f.gpus, f.tensor_parallel * f.context_parallel * f.pipeline_parallel) }
       end,
       source = at "arguments.py:432" },
     { id = "megatron.expert_world", by = "engine",
@@ -241,14 +233,14 @@ return function(plan_rules) return {
       nearest = function(f)
         local others, experts = f.tensor_parallel * f.context_parallel * f.pipeline_parallel,
                                 f.expert_parallel * f.expert_tensor_parallel * f.pipeline_parallel
-        return { field = "gpus", value = multiple(f.gpus, others // common(others, experts) * experts) }
+        return { field = "gpus", value = integers.nearest_multiple(f.gpus, others // integers.common_divisor(others, experts) * experts) }
       end,
       source = at "parallel_state.py:882, when groups are made" },
     { id = "megatron.batch", by = "engine",
       when = function(f) return f.global_batch_size % (f.micro_batch_size * f.data_parallel) ~= 0 end,
       message = "{framework}: a batch of {global_batch_size} does not divide by microbatch size {micro_batch_size} × DP {data_parallel}",
       nearest = function(f)
-        return { field = "global_batch_size", value = multiple(f.global_batch_size, f.micro_batch_size * f.data_parallel) }
+        return { field = "global_batch_size", value = integers.nearest_multiple(f.global_batch_size, f.micro_batch_size * f.data_parallel) }
       end,
       source = at "num_microbatches_calculator.py:381" },
     { id = "megatron.heads", by = "engine", heads = { not_multiple_of = "tensor_parallel" },
