@@ -88,7 +88,7 @@ local function text_of_file(message)
   local text = text_of(message)
   local name = text:match "%(global '([%w_]+)'%)" or ""
   if not statements.verbs[name] and not conditions.operators[name] then return text end
-  return text .. ": this reads like a policy; expected a test of one (*_spec.lua), which loads it by require('pipeplan').policy"
+  return text .. ": this reads like a policy; expected a test of one (*_spec.lua), which loads it by pipeplan.policy"
 end
 
 -- One result for each test and for each error outside of tests.
