@@ -174,6 +174,11 @@ describe("a statement", function()
     end
   end)
 
+  it("with a name twice is told of where it stands again", function()
+    assert.matches("^site%.lua:4: gpus stands twice in one table",
+                   (problem_of "warn {\n  id = 'x', gpus = over(8), -- gpus =\n  message = 'm',\n  gpus = under(64) }"))
+  end)
+
   it("says nothing that a terminal would obey", function()
     for _, text in ipairs {
       "site 'a\\27[31m' set { tie_fraction = 0.02 }", "warn { id = 'x', gpus = 1, message = 'a\\nb' }",
