@@ -87,7 +87,7 @@ methods.plan_spec = method("plan_spec", function(self, spec, base)
 end)
 
 methods.plan_request = method("plan_request", function(self, request)
-  if type(request) ~= "table" or type(request.cluster) ~= "table" then
+  if type(request) ~= "table" or not (request.cluster or request.any_gpus) then
     failure.usage("plan_request: expected what pipeplan.input.spec reads, got a %s", type(request))
   end
   local plan = require("pipeplan.plan.init").plan { request = request, policy = self.policy, facts = self.facts, frontier = self.frontier }
