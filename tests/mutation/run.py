@@ -8,9 +8,9 @@
 The places are drawn from all (sites.py) by the seed; one that does not compile is replaced by the next. Each mutant lives in a copy of the
 tracked files under build/mutation, never in the working tree: C is compiled there at -O1, one object and what it is linked into; of stdlib
 the module and the program read the changed copy. Tests run in the order in which they pay: those that killed mutants of the same file
-before, those named after it, the cheap ones first; the first that fails ends the mutant. --budget bounds the tests of a mutant: what
-survived within it is tried again by a run with more. Results are kept in build/mutation/results.jsonl, so that a run that was ended goes on
-where it was (--fresh begins anew).
+before, those named after it, those that name it, the cheap ones first; the first that fails ends the mutant. --budget bounds the tests of a mutant: what
+survived within it is tried again by a run with more. Tests named after the file run whatever they take. Results are kept in
+build/mutation/results.jsonl, so that a run that was ended goes on where it was (--fresh begins anew).
 
 A survivor is either a missing test, or equivalent.txt says why no test can tell, and then it is not tried again. Without --engine and
 --stdlib only equivalent.txt is checked against the sources. Exit status: 0 none survived unexplained, 1 some did or equivalent.txt is out of
@@ -199,6 +199,21 @@ class Tree:
         return self.call(test["command"] + first, seconds, cwd=test["cwd"], environment=environment)[0]
 
 
+def is_named_after(test, path):
+    stem = Path(path).stem
+    return stem in test["name"] or stem.split("_")[0] in test["name"]
+
+
+@functools.lru_cache(maxsize=None)
+def text_of_spec(path):
+    return Path(path).read_text() if Path(path).is_file() else ""
+
+
+def source_of(test):
+    """The text of a spec; "" of what is none."""
+    return "".join(text_of_spec(word) for word in test["command"] if word.endswith("_spec.lua"))
+
+
 class History:
     """Seconds of each test, and how many mutants of which file it killed."""
 
@@ -231,7 +246,7 @@ class History:
 
         def promise(test):
             name, seconds = test["name"], self.data["seconds"][group + " " + test["name"]]
-            named = 2 if stem in name or stem.split("_")[0] in name else 0
+            named = 2 if is_named_after(test, path) else 0.5 if re.search(r"\b%s\b" % re.escape(stem), source_of(test)) else 0
             return (kills.get(name, 0) + named + 0.05 * everywhere.get(name, 0) + 0.02) / (seconds + 0.3)
         return sorted(tests, key=lambda test: (-promise(test), test["name"]))
 
@@ -290,7 +305,7 @@ def try_mutant(tree, reference, history, tests, group, path, mutant, budget):
         built, spent = set(), 0.0
         for test in history.order(path, tests, group):
             usual = history.data["seconds"][group + " " + test["name"]]
-            if spent + usual > budget or reference.verdicts.get((group, test["name"])) is False:
+            if spent + usual > budget and not is_named_after(test, path) or reference.verdicts.get((group, test["name"])) is False:
                 continue
             if language == "c" and not built.issuperset(test["targets"]):
                 if not tree.make(test["targets"]):
