@@ -159,6 +159,26 @@ describe("monitor --format html", function()
     os.remove(name)
   end)
 
+  it("prints 24 ranks on paper, and says so where there are more", function()
+    local function counters(ranks)
+      local lines = { "#Entity   GRACT        SMACT        TENSO        DRAMA        ", "ID                                                             " }
+      for rank = 0, ranks - 1 do lines[#lines + 1] = string.format("GPU %d     0.986        0.558        0.%d        0.345        ", rank, 300 + rank) end
+      return kept(table.concat(lines, "\n") .. "\n")
+    end
+    local log = kept(monitoring.megatron(11, 27) .. monitoring.megatron(12, 27))
+    for ranks, shown in pairs { [24] = false, [25] = true } do
+      local idle = {}
+      for rank = 1, ranks do idle[rank] = 3 end
+      local plan = kept(monitoring.plan { ["parallelism.pipeline"] = ranks, ["parallelism.data"] = 1, ["bubble.idle_per_rank_seconds"] = idle })
+      local path = counters(ranks)
+      local text = page("monitor " .. plan .. " " .. log .. " " .. path .. " --min-steps 2")
+      says(text, "Ranks, measured against planned")
+      assert.equal(shown, text:find("On paper the first 24 ranks.", 1, true) ~= nil)
+      for _, each in ipairs { plan, path } do os.remove(each) end
+    end
+    os.remove(log)
+  end)
+
   -- A damaged plan, or the log of another run: the scale had a mark for every 10 %, and ended with the memory.
   it("ends its scale where no run can be, however far out one is", function()
     local plan = monitoring.plan { ideal_step_seconds = 8e8, step_seconds = 9e8 }

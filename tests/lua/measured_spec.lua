@@ -142,6 +142,8 @@ describe("measured links", function()
     near(2 * (after.microbatches + 3) * hop, after.communication.pipeline.seconds)   -- and the way through the other three stages
     assert.is_true(after.step_seconds > before.step_seconds + hop)
     assert.truthy(planning.assumption(after, "network messages"))
+    local page = planning.page_of(after):gsub("%s+", " ")
+    assert.matches("links network messages 16 Gb/s and 1 ms: sendrecv over 16 GPUs of 2 nodes (sendrecv2.txt:18)", page, 1, true)   -- of 2 GB/s
   end)
 end)
 
