@@ -378,6 +378,30 @@ static void the_nearest_legal_value_is_offered(void **state) {
   assert_true(error.nearest > 7.5 && error.nearest < 8.5);
 }
 
+/* A layer of two kinds (LongCat-Flash: two attentions, of which one stands beside the other) holds one of another kind, which holds none. */
+static void a_kind_stands_beside_another_that_has_none_itself(void **state) {
+  (void)state;
+  static const struct { uint8_t first, second, third; bool good; } cases[] = {
+    { 0, 0, 0, true }, { 2, 0, 0, true }, { 3, 3, 0, true }, { 0, 0, 1, true },
+    { 1, 0, 0, false }, { 4, 0, 0, false }, { 2, 1, 0, false }, { 2, 3, 0, false }, { 3, 0, 2, false }, { 0, 3, 2, false },
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    pp_model model = llama_3_8b();
+    pp_error error;
+    model.kinds = 3;
+    for (int kind = 0; kind < 3; kind++) model.further[kind].layer = model.layer;
+    model.further[0].beside = cases[i].first;
+    model.further[1].beside = cases[i].second;
+    model.further[2].beside = cases[i].third;
+    const pp_status status = pp_model_check(&model, &error);
+    if (cases[i].good) assert_int_equal(status, PP_OK);
+    else {
+      assert_int_equal(status, PP_INVALID);
+      assert_string_equal(error.field, "beside");
+    }
+  }
+}
+
 /*
 ** Llama 3.1 8B at rank 16: 41,943,040, as its trainers print (tests/lua/frozen_spec.lua). A layer of DeepSeek-V3: q 7,168 → 1,536 → 24,576,
 ** keys and values 7,168 → 512 + 64, 512 → 32,768, output 16,384 → 7,168: 8,704 + 26,112 + 7,744 + 33,280 + 23,552; a dense MLP 3 (18,432 +
@@ -398,6 +422,7 @@ int main(void) {
     cmocka_unit_test(the_mtp_module_is_counted_apart_without_what_it_shares),
     cmocka_unit_test(the_projection_of_an_mtp_module_is_split_over_tensor_ranks),
     cmocka_unit_test(blocks_add_up_to_the_total),
+    cmocka_unit_test(a_kind_stands_beside_another_that_has_none_itself),
     cmocka_unit_test(adapters_stand_beside_every_linear_weight),
     cmocka_unit_test(flops_are_those_of_megatron),
     cmocka_unit_test(flops_of_a_gpt_follow_the_closed_form),
