@@ -205,6 +205,19 @@ describe("pipeplan plan of a launch configuration", function()
     assert.equal(2, result.status)
     assert.truthy(result.stderr:find("primus.yaml:9: Primus: tensor_model_parallel_size is a list: expected a whole number", 1, true))
   end)
+
+  -- Megatron-LM's .gitlab/cerno.yml is such a file
+  it("refuses modules of which none has overrides, whatever they hold", function()
+    for _, modules in ipairs { "  pre_trainer:\n    framework: megatron\n    config: pre_trainer.yaml\n", "  one: 3\n  two: [1]\n",
+                               "  pre_trainer:\n    framework: megatron\n    over.rides:\n      num_layers: 32\n" } do
+      local file = quoted(files.write("modules.yaml", "modules:\n" .. modules))
+      for _, command in ipairs { "lint " .. file, "plan " .. file .. " --layout free --gpus 4" } do
+        local result = program.run(command)
+        assert.same({ 2, "" }, { result.status, result.stdout })
+        assert.truthy(result.stderr:find("modules.yaml: no launch configuration that is known", 1, true), result.stderr)
+      end
+    end
+  end)
 end)
 
 -- What data/configs' own lists of sources say of each; every other file there is refused with a line, and none ends otherwise.
