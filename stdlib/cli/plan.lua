@@ -4,6 +4,7 @@
 local command_line = require "pipeplan.cli.arguments"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
+local fields = require "pipeplan.input.fields"
 local launches = require "pipeplan.report.launch.formats"
 local lists = require "pipeplan.base.lists"
 local options = require "pipeplan.input.options"
@@ -323,14 +324,27 @@ local function is_same(a, b)
   return a == b or a:gsub("^%./", "") == b:gsub("^%./", "") or engine.process.same_file(a, b)
 end
 
--- What is written may be no file that is read, nor one that another option writes.
-local function check_files(parsed, given)
-  local outputs, inputs = {}, {}
-  for _, path in pairs { given.model, given.profile } do
-    if type(path) == "string" then inputs[#inputs + 1] = path end
+-- Files that options name: of each field that is one, or a list of them, in which a run is PLAN.json[:N]=LOG.
+local function named_files(given)
+  local list = {}
+  for _, entry in ipairs(fields.list) do
+    local value = given[entry.name]
+    local parts = (entry.type == "path" or entry.type == "model") and ".+" or entry.type == "paths" and "[^,=]+"
+    if parts and type(value) == "string" then
+      for path in value:gmatch(parts) do
+        list[#list + 1] = { path = path, field = entry.name }
+        if entry.type == "paths" then list[#list + 1] = { path = path:match "^(.*):%d+$" or path } end
+      end
+    end
   end
+  return list
+end
+
+-- What is written may be no file that is read, nor one that another option writes; but what is kept goes into the calibration that holds.
+local function check_files(parsed, given)
+  local outputs, inputs = {}, named_files(given)
   for _, list in ipairs { parsed.spec, type(parsed.policy) == "table" and parsed.policy or {} } do
-    for _, path in ipairs(list) do inputs[#inputs + 1] = path end
+    for _, path in ipairs(list) do inputs[#inputs + 1] = { path = path } end
   end
   for _, option in ipairs { "output", "record", "keep" } do
     local path = parsed[option] ~= "-" and parsed[option] or nil
@@ -340,7 +354,9 @@ local function check_files(parsed, given)
       end
     end
     for _, file in ipairs(path and inputs or {}) do
-      if is_same(path, file) then failure.usage("plan: --%s is %s, which is read: expected another file", option, path) end
+      if is_same(path, file.path) and not (option == "keep" and file.field == "calibration") then
+        failure.usage("plan: --%s is %s, which is read: expected another file", option, path)
+      end
     end
     outputs[#outputs + 1] = path and { option = option, path = path }
   end

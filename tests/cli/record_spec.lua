@@ -58,6 +58,13 @@ describe("plan --record", function()
     ends_with("--record " .. spec, "--record is " .. spec .. ", which is read: expected another file")
     ends_with("-o " .. spec, "--output is " .. spec .. ", which is read: expected another file")
     assert.equal("earlier\n", contents(path))
+    for _, read in ipairs { "--model %s", "--profile %s", "--kernels %s", "--calibration %s", "--inventory other,%s", "--measured %s",
+                            "--measured plan.json=%s", "--measured %s=run.log", "--measured %s:2=run.log", "--measured a.txt --measured %s" } do
+      for _, written in ipairs { "-o %s", "--record %s" } do
+        ends_with(read:format(path) .. " " .. written:format(path), " is " .. path .. ", which is read: expected another file")
+      end
+    end
+    assert.equal("earlier\n", contents(path))
   end)
 
   it("says when, who, for whom, from what, and what came out", function()
