@@ -96,6 +96,9 @@ function catalogue.schedules(entry)
   return lists.sorted_keys(entry.schedules)
 end
 
+-- Is a key of a framework's table said by standing there, and takes no value?
+function catalogue.is_flag(key) return key.type == "flag" or key.present ~= nil end
+
 -- How stages of that schedule get their layers in a framework that runs it.
 function catalogue.layers(entry, schedule)
   local how = entry.schedules[schedule]

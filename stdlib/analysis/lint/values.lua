@@ -7,6 +7,7 @@
 
 local failure = require "pipeplan.base.failure"
 local flags = require "pipeplan.input.launch.flags"
+local frameworks = require "pipeplan.catalog.frameworks"
 local lists = require "pipeplan.base.lists"
 local numbers = require "pipeplan.analysis.lint.numbers"
 local vocabulary = require "pipeplan.vocabulary"
@@ -178,7 +179,7 @@ local dtypes = { ["torch.float32"] = "fp32", ["torch.bfloat16"] = "bf16", ["torc
 -- The value of a key from its words; nil: they are none of its type.
 local function typed(key, setting)
   local words = setting.values
-  if key.type == "flag" or key.present ~= nil then
+  if frameworks.is_flag(key) then
     if not setting.off then return key.present end
     if type(key.present) == "boolean" then return not key.present end
     return key.default

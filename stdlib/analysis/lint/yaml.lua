@@ -5,6 +5,7 @@
 
 local failure = require "pipeplan.base.failure"
 local flags = require "pipeplan.input.launch.flags"
+local frameworks = require "pipeplan.catalog.frameworks"
 local lists = require "pipeplan.base.lists"
 local numbers = require "pipeplan.analysis.lint.numbers"
 
@@ -66,8 +67,6 @@ local shapes = { map = "a map", list = "a list", null = "null" }
 -- Of how many words may a key be?
 local function is_one(key) return key.type == "integer" or key.type == "number" or key.type == "fraction" or key.type == "choice" end
 
-local function is_flag(key) return key.type == "flag" or key.present ~= nil end
-
 -- Of a list of one, that one; of a text, itself.
 local function only_text(setting)
   local texts = setting.texts
@@ -77,7 +76,7 @@ end
 local truths = { "true", "false" }
 
 local function expected_of(key)
-  return is_flag(key) and "true or false" or key.type == "integer" and "a whole number" or "a number"
+  return frameworks.is_flag(key) and "true or false" or key.type == "integer" and "a whole number" or "a number"
 end
 
 -- What is expected of a number's value, and what is nearest; nil: it is one.
@@ -111,16 +110,16 @@ end
 local function wrong(setting, key, entry)
   local form = setting.form
   if form == "true" or form == "false" then
-    if is_flag(key) or not is_one(key) or key.type == "choice" then return nil end
+    if frameworks.is_flag(key) or not is_one(key) or key.type == "choice" then return nil end
     return expected_of(key), nil
   end
   if entry.strangers.words then   -- of a command line
     if form == "map" then return expected_of(key), nil end
     if form == "list" and is_one(key) and #setting.texts > 1 then return "one value", nil end
-    if is_flag(key) and not setting.flag and #setting.values > 0 then return "true or false", nil end
+    if frameworks.is_flag(key) and not setting.flag and #setting.values > 0 then return "true or false", nil end
     return nil
   end
-  if is_flag(key) then return wrong_flag(setting)
+  if frameworks.is_flag(key) then return wrong_flag(setting)
   elseif key.type == "integer" or key.type == "number" or key.type == "fraction" then return wrong_number(setting, key)
   elseif key.type == "choice" and entry.strangers.choices then return wrong_choice(setting, key) end
 end

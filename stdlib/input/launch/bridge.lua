@@ -85,7 +85,7 @@ local function add(launch, key, value, word)
     end
     return
   end
-  local flag = entry and (entry.type == "flag" or entry.present ~= nil)
+  local flag = entry and frameworks.is_flag(entry)
   if flag then setting.off = text:lower() == "false"
   else setting.values[1] = lists.with(word, { text = null and "0" or text, open = false }) end
   launch.settings[#launch.settings + 1] = setting

@@ -57,11 +57,9 @@ local function known_of(framework)
   return known[framework]
 end
 
-local function is_flag(entry) return entry.type == "flag" or entry.present ~= nil end
-
 -- Has a key one value, which is no map of others?
 local function is_single(entry)
-  return entry ~= nil and (is_flag(entry) or entry.type == "integer" or entry.type == "number" or entry.type == "fraction")
+  return entry ~= nil and (frameworks.is_flag(entry) or entry.type == "integer" or entry.type == "number" or entry.type == "fraction")
 end
 
 -- Does the framework not start where that key is null?
@@ -95,7 +93,7 @@ local function add_form(setting, entry, node, path, in_words)
   if #setting.texts == 0 and node.kind == "scalar" then setting.texts[1] = node.text end
   if not is_single(entry) or node.kind ~= "scalar" or not first or first.unknown then return end
   if is_placeholder(first.text) then first.unknown = { first.text }
-  elseif is_flag(entry) and not in_words and setting.form == "plain" and tonumber(first.text) == 0 then   -- as Python takes it
+  elseif frameworks.is_flag(entry) and not in_words and setting.form == "plain" and tonumber(first.text) == 0 then   -- as Python takes it
     setting.values, setting.off, setting.form = {}, true, "false"
   elseif setting.form == "plain" and entry.type == "integer" then
     first.text = in_base_10(first.text)
@@ -194,7 +192,7 @@ local function flatten(launch, map, resolve)
     if entry.value.kind == "map" and not is_single(key) then flatten(launch, entry.value, resolve)
     elseif not left_out[entry.name] then
       local setting = add(launch, name, name, entry.line, entry.value, map, resolve, nil, entry.name)
-      if setting.off and not (is_single(key) and not is_flag(key)) then table.remove(launch.settings)
+      if setting.off and not (is_single(key) and not frameworks.is_flag(key)) then table.remove(launch.settings)
       elseif setting.null then setting.values[1].text = "None" end
     end
   end
