@@ -4,10 +4,10 @@ difference.lua: what changes for whom when one policy takes the place of another
 
   difference.of(old, new, specs [, jobs]) → { change, … }: changes of one kind together, those that let something through first, then by
     rule; in `jobs` processes, and the same for any number of them
-    change  { kind, rule, name, spec, before, after }
+    change  { kind, rule, status, name, spec, before, after }
     kind    "accepted" newly planned · "dropped" no longer planned · "replanned" another plan · "reasoned" the same outcome for other
             reasons · "failed" one of the two has no answer (a spec that cannot be read, an error in a rule), or neither has one
-    status  of failed ones, the exit status of the worse of the two
+    status  exit status of the worse of the two where one has no answer; else 0
     rule    id of the rule that makes the difference: what dropped it before, what drops it now, or the row that decides now
     before, after  { status, line: the outcome in a line, reasons: ids }
 ]]

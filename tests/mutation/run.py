@@ -8,8 +8,8 @@
 The places are drawn from all (sites.py) by the seed; one that does not compile is replaced by the next. Each mutant lives in a copy of the
 tracked files under build/mutation, never in the working tree: C is compiled there at -O1, one object and what it is linked into; of stdlib
 the module and the program read the changed copy. Tests run in the order in which they pay: those that killed mutants of the same file
-before, those named after it, those that name it, the cheap ones first; the first that fails ends the mutant. --budget bounds the tests of a mutant: what
-survived within it is tried again by a run with more. Tests named after the file run whatever they take. Results are kept in
+before, those named after it, those that name it, the cheap ones first; the first that fails ends the mutant. --budget bounds the tests of a
+mutant, but for those named after its file: what survived within it is tried again by a run with more. Results are kept in
 build/mutation/results.jsonl, so that a run that was ended goes on where it was (--fresh begins anew).
 
 A survivor is either a missing test, or equivalent.txt says why no test can tell, and then it is not tried again. Without --engine and

@@ -75,8 +75,8 @@ static void best_is_what_simulating_everything_finds(void **state) {
   pp_search_free(&whole);
 }
 
-/* Best first by bounds that are none too high, nothing is expanded whose bound is above what is found at the end (Dechter and Pearl 1985,
-** "Generalized best-first search strategies and the optimality of A*", theorem 1); a row's bound is that of its split, once that is chosen. */
+/* Best first by bounds that are none too high, the fastest is simulated before whatever has a bound above its step, and ends the search; a row's
+** bound is that of its split, once that is chosen. */
 static void nothing_is_simulated_whose_bound_is_above_the_fastest(void **state) {
   search_case c;
   pp_search search;
