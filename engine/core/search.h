@@ -76,6 +76,9 @@ pp_status pp_search_open(const pp_search_choice *choice, int choices, const pp_k
                          const pp_search_symbols *symbols, pp_search *out, pp_error *error);
 void pp_search_free(pp_search *search);
 
+/* About what an open one holds. */
+size_t pp_search_bytes(const pp_search *search);
+
 /* To be called when PP_COLUMN_KERNEL changed: prices what the kernels' latency changes, computes alltoall_fraction and forgets bytes, seconds
 ** and bounds, which depend on them. */
 pp_status pp_search_kernels_changed(pp_search *search, pp_error *error);

@@ -33,7 +33,11 @@ static size_t check_row(lua_State *L, const pp_lua_search *self) {
 }
 
 static int search_gc(lua_State *L) {
-  pp_search_free(&check_search(L)->search);
+  pp_lua_search *self = check_search(L);
+  pp_held *held = lua_touserdata(L, lua_upvalueindex(1));
+  pp_search_free(&self->search);
+  held->bytes -= self->held;
+  self->held = 0;
   return 0;
 }
 
@@ -402,8 +406,10 @@ static const luaL_Reg search_functions[] = {
 };
 
 int pp_open_search(lua_State *L) {
+  memset(lua_newuserdatauv(L, sizeof(pp_held), 0), 0, sizeof(pp_held));
   luaL_newmetatable(L, PP_SEARCH_TYPE);
-  lua_pushcfunction(L, search_gc);
+  lua_pushvalue(L, -2);
+  lua_pushcclosure(L, search_gc, 1);
   lua_setfield(L, -2, "__gc");
   lua_pushcfunction(L, search_length);
   lua_setfield(L, -2, "__len");
@@ -412,7 +418,8 @@ int pp_open_search(lua_State *L) {
   lua_pop(L, 1);
   lua_newtable(L);
   lua_createtable(L, 0, 1);
-  lua_pushcfunction(L, pp_lua_search_make);
+  lua_pushvalue(L, -3);
+  lua_pushcclosure(L, pp_lua_search_make, 1);
   lua_setfield(L, -2, "__call");
   lua_setmetatable(L, -2);
   return 1;

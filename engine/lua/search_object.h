@@ -37,7 +37,16 @@ typedef struct {
   pp_kernel_latency latency[PP_MAX_LATENCIES];
   size_t facts;
   pp_fact fact[PP_MAX_FACTS];
+  size_t held;                 /* bytes of it that are counted in the state's pp_held */
 } pp_lua_search;
+
+/*
+** What the searches of a state hold in bytes that Lua's collector does not see: to it each is small, so a plan that asks fifty what-ifs would
+** keep them all. The first upvalue, a userdata, of what makes them and of their __gc.
+*/
+typedef struct {
+  size_t bytes, settled;       /* now, and after the last collection that they made */
+} pp_held;
 
 /* engine.search{…}: see search_open.c. The table of arguments is at index 2. */
 int pp_lua_search_make(lua_State *L);

@@ -183,6 +183,17 @@ static pp_search_symbols symbols_of(lua_State *L) {
   return symbols;
 }
 
+/* Counts what an open search holds. Collects once they hold twice what was left of them, and more than most plans ever take. */
+static void hold(lua_State *L, pp_lua_search *self) {
+  static const size_t unnoticed = (size_t)64 << 20;
+  pp_held *held = lua_touserdata(L, lua_upvalueindex(1));
+  self->held = pp_search_bytes(&self->search);
+  held->bytes += self->held;
+  if (held->bytes <= unnoticed + 2 * held->settled) return;
+  lua_gc(L, LUA_GCCOLLECT);
+  held->settled = held->bytes;
+}
+
 /*
 ** engine.search{ … } → candidates. What it takes, with limits and defaults, is described in stdlib/meta/generate/search.lua; a test compares.
 ** With `choices` the candidates are those of each recipe and number of GPUs in turn, of one that is `alone` those without a pipeline, and
@@ -255,5 +266,6 @@ int pp_lua_search_make(lua_State *L) {
   if (pp_search_open(choice, choices, self->latency, self->latencies, &symbols, &self->search, &error) != PP_OK)
     return pp_args_raise(L, search_call, &error);
   lua_settop(L, 2);
+  hold(L, self);
   return 1;
 }

@@ -11,12 +11,12 @@ teardown(files.remove)
 local llama = "plan --gpus 256 --accelerator H100-SXM --model examples/models/llama-3-70b.json --tokens 2T --per_gpu 400Gbps "
   .. "--sequence_length 4096 --micro_batch_size 1 --recompute none --sharding optimizer "
 
--- Under 300 MB of address space: the program alone takes 30.
-local function small(arguments)
+-- Under 300 MB of address space, where no other number is given: the program alone takes 30.
+local function small(arguments, megabytes)
   if (os.getenv "LD_PRELOAD" or ""):find("san", 1, true) then
     pending "a sanitizer takes all the address space there is"
   end
-  return program.run(("--version >/dev/null; ulimit -v 300000; '%s' %s"):format(os.getenv "PIPEPLAN", arguments))
+  return program.run(("--version >/dev/null; ulimit -v %d; '%s' %s"):format(1000 * (megabytes or 300), os.getenv "PIPEPLAN", arguments))
 end
 
 local function plan(arguments)
@@ -49,6 +49,14 @@ describe("a plan", function()
       assert.near(3 / (microbatches + 3), many.bubble.closed_form_fraction, 0.05 * 3 / microbatches)
       assert.equal(4, #many.bubble.idle_per_rank_seconds)
     end
+  end)
+
+  -- Larger clusters, and what else of the spec could be otherwise: some forty searches, 700 MB in all.
+  it("that is refused keeps none of the searches that say what would do instead", function()
+    local result = small("plan --gpus 64 --accelerator H100-SXM --per_gpu 400Gbps --model examples/models/deepseek-v3.json --tokens 2T "
+      .. "--sequence_length 409600 --global_batch_size 1024 --micro_batch_size 1 --recompute none --sharding optimizer", 400)
+    assert.equal(1, result.status, result.stderr)
+    assert.matches("does_not_fit.*it fits%s+512%s+GPUs", result.stdout)
   end)
 
   it("of every kind of schedule is found among them", function()
