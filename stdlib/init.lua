@@ -11,6 +11,7 @@ local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.base.failure"
 local lists = require "pipeplan.base.lists"
 local opening = require "pipeplan.policy.options"
+local reading = require "pipeplan.base.reading"
 local vocabulary = require "pipeplan.vocabulary"
 
 local pipeplan = { version = engine.version }
@@ -58,10 +59,7 @@ end
 
 local function found(path, directory)
   if type(path) ~= "string" or path:sub(1, 1) == "/" or directory == "" then return path end
-  local file = io.open(path, "rb")
-  if file then return file:close() and path end
-  file = io.open(directory .. path, "rb")
-  return file and file:close() and directory .. path or path
+  return not reading.exists(path) and reading.exists(directory .. path) and directory .. path or path
 end
 
 -- site:plan{ "spec.json", …, name = value, … } → plan. Files are laid over each other, named fields over all of them, as on the command

@@ -14,6 +14,7 @@ Lua with all its libraries: whoever runs one runs a program. Tests run in the or
 local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
+local reading = require "pipeplan.base.reading"
 local statements = require "pipeplan.policy.statements"
 
 local runner = {}
@@ -167,6 +168,7 @@ function runner.files(paths)
       if not given and not path:match "_spec%.lua$" then return end
       local good, problem = engine.host.readable(path, true)  -- busted finds nothing else
       if not good then failure.usage("%s: cannot be read: %s", path, problem) end
+      reading.note(path)
       list[#list + 1] = path
       return
     end

@@ -7,6 +7,7 @@
 
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
+local reading = require "pipeplan.base.reading"
 local visible = require "pipeplan.base.visible"
 
 local json = {}
@@ -193,14 +194,9 @@ local max_bytes = 16 * 2 ^ 20
 
 -- The text of a file; "-" is standard input. A usage failure that names the file when it cannot be read.
 function json.text(file)
-  local handle = io.stdin
-  if file ~= "-" then
-    local opened, why = io.open(file, "rb")
-    if not opened then failure.usage("%s: cannot be read: %s", file, why:match(": ([^:]+)$") or why) end
-    handle = opened
-  end
+  local handle = reading.given(file)
   local text, problem = handle:read(max_bytes + 1)
-  if file ~= "-" then handle:close() end
+  reading.close(handle)
   if not text and problem then failure.usage("%s: cannot be read: %s", file, problem) end
   text = text or ""
   if #text > max_bytes then failure.usage("%s: larger than %d MiB: this is no file of ours", file, max_bytes // 2 ^ 20) end

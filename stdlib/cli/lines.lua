@@ -9,6 +9,7 @@ local json = require "pipeplan.base.json"
 local output = require "pipeplan.cli.output"
 local planner = require "pipeplan.plan.init"
 local progress = require "pipeplan.cli.progress"
+local reading = require "pipeplan.base.reading"
 local resume = require "pipeplan.cli.resume"
 local schema = require "pipeplan.schema.plan"
 local spec = require "pipeplan.input.spec"
@@ -124,6 +125,8 @@ end
 
 -- What goes on with an earlier run's output, and where new answers go; `shown`: what that output holds is written too.
 local function open_output(how)
+  reading.note()
+  reading.spare("output", how.output)
   if not how.resume then return nil, output.open(how.output), false end
   local in_place = how.output and (how.output == how.resume or engine.process.same_file(how.output, how.resume))
   local earlier = resume.open(how.resume, how.policy, in_place)

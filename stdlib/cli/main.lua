@@ -5,6 +5,7 @@
 local commands = require "pipeplan.cli.commands"
 local failure = require "pipeplan.base.failure"
 local output = require "pipeplan.cli.output"
+local reading = require "pipeplan.base.reading"
 
 local usage = commands.usage
 
@@ -29,9 +30,13 @@ local function dispatch(arguments)
 end
 
 local function run(arguments)
+  reading.forget()
   local text, status, file = dispatch(arguments)
   if text == usage and status ~= 0 then io.stderr:write(text)
-  elseif text then output.write(text, file) end
+  elseif text then
+    reading.spare("output", file)
+    output.write(text, file)
+  end
   return status
 end
 

@@ -7,6 +7,7 @@ local documents = require "pipeplan.base.documents"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local metrics = require "pipeplan.input.metrics.init"
+local reading = require "pipeplan.base.reading"
 local runs = require "pipeplan.input.runs"
 
 local command = {}
@@ -94,9 +95,7 @@ local stall_factor = 2   -- as `monitor` leaves them out
 
 -- What a calibration that is there already has seen.
 local function earlier_of(file, request)
-  local handle = file and io.open(file, "rb")
-  if not handle then return nil end
-  handle:close()
+  if not file or not reading.exists(file) then return nil end
   return calibration.of_the_same(file, request).runs
 end
 

@@ -4,7 +4,6 @@
 local command_line = require "pipeplan.cli.arguments"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
-local fields = require "pipeplan.input.fields"
 local launches = require "pipeplan.report.launch.formats"
 local lists = require "pipeplan.base.lists"
 local options = require "pipeplan.input.options"
@@ -324,38 +323,15 @@ local function is_same(a, b)
   return a == b or a:gsub("^%./", "") == b:gsub("^%./", "") or engine.process.same_file(a, b)
 end
 
--- Files that options name: of each field that is one, or a list of them, in which a run is PLAN.json[:N]=LOG.
-local function named_files(given)
-  local list = {}
-  for _, entry in ipairs(fields.list) do
-    local value = given[entry.name]
-    local parts = (entry.type == "path" or entry.type == "model") and ".+" or entry.type == "paths" and "[^,=]+"
-    if parts and type(value) == "string" then
-      for path in value:gmatch(parts) do
-        list[#list + 1] = { path = path, field = entry.name }
-        if entry.type == "paths" then list[#list + 1] = { path = path:match "^(.*):%d+$" or path } end
-      end
-    end
-  end
-  return list
-end
-
--- What is written may be no file that is read, nor one that another option writes; but what is kept goes into the calibration that holds.
-local function check_files(parsed, given)
-  local outputs, inputs = {}, named_files(given)
-  for _, list in ipairs { parsed.spec, type(parsed.policy) == "table" and parsed.policy or {} } do
-    for _, path in ipairs(list) do inputs[#inputs + 1] = { path = path } end
-  end
+-- What is written is a file for each option; none of them may be read either, but what is kept goes into the calibration that holds
+-- (base/reading.lua).
+local function check_files(parsed)
+  local outputs = {}
   for _, option in ipairs { "output", "record", "keep" } do
     local path = parsed[option] ~= "-" and parsed[option] or nil
     for _, other in ipairs(path and outputs or {}) do
       if is_same(path, other.path) then
         failure.usage("plan: --%s and --%s are both %s: expected a file for each", other.option, option, path)
-      end
-    end
-    for _, file in ipairs(path and inputs or {}) do
-      if is_same(path, file.path) and not (option == "keep" and file.field == "calibration") then
-        failure.usage("plan: --%s is %s, which is read: expected another file", option, path)
       end
     end
     outputs[#outputs + 1] = path and { option = option, path = path }
@@ -385,7 +361,7 @@ function command.run(arguments)
   local questions
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end
   local given = options.given(parsed)
-  check_files(parsed, given)
+  check_files(parsed)
   local runs = (given.measured or parsed.keep) and require("pipeplan.cli.measured").take(parsed, given)
   if runs and parsed.recommended then failure.usage "plan: --recommended and --measured are two questions: ask one" end
   local shortlist = shortlist_of(parsed)

@@ -11,6 +11,7 @@ local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
+local reading = require "pipeplan.base.reading"
 local schema = require "pipeplan.schema.decision"
 local stated = require "pipeplan.input.stated"
 
@@ -20,6 +21,7 @@ local methods = {}
 methods.__index = methods
 
 local function append(path, text, sync)
+  reading.spare("record", path)
   local good, problem = engine.process.append(path, text, sync)
   if not good then failure.usage("--record %s: cannot be written: %s", path == "" and "''" or path, problem) end
 end

@@ -4,6 +4,7 @@
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
+local reading = require "pipeplan.base.reading"
 
 local files = {}
 
@@ -12,25 +13,14 @@ function files.directory_of(file)
   return file:match("^(.*/)[^/]*$") or ""
 end
 
--- A file that the user names, open for reading; "-" is standard input. A usage failure that names it when it cannot be read. It may be a
--- FIFO, such as <(…) of a shell.
-function files.open(path)
-  if path == "-" then return io.stdin, "standard input" end
-  local handle
-  local good, problem = engine.host.readable(path)
-  if good then handle, problem = io.open(path, "rb") end
-  if not handle then failure.usage("%s: cannot be read: %s", path, problem:match(": ([^:]+)$") or problem) end
-  return handle, path
-end
-
--- An iterator over its lines: number, text.
+-- An iterator over the lines of a file that the user names: number, text.
 function files.lines(path)
-  local handle, name = files.open(path)
+  local handle, name = reading.given(path)
   local number = 0
   return function()
     local line, problem = handle:read "l"
     if problem then failure.usage("%s: cannot be read: %s", name, problem) end
-    if not line and handle ~= io.stdin then handle:close() end
+    if not line then reading.close(handle) end
     number = number + 1
     return line and number, line
   end

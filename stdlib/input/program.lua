@@ -7,6 +7,7 @@ local engine = require "engine"
 local cells = require "pipeplan.input.program_cells"
 local failure = require "pipeplan.base.failure"
 local messages = require "pipeplan.input.program_messages"
+local reading = require "pipeplan.base.reading"
 
 local program = {}
 
@@ -22,7 +23,7 @@ local function shown(path)
 end
 
 local function read(path)
-  local handle, problem = io.open(path, "rb")
+  local handle, problem = reading.open(path)
   local pieces, bytes = {}, 0
   while handle do
     local piece
@@ -32,7 +33,7 @@ local function read(path)
     if bytes > max_bytes then failure.usage("%s: more than %d bytes, too many for a schedule", shown(path), max_bytes) end
   end
   if handle then handle:close() end
-  if problem then failure.usage("%s cannot be read: %s", shown(path), problem:match(": ([^:]+)$") or problem) end
+  if problem then failure.usage("%s cannot be read: %s", shown(path), problem) end
   return table.concat(pieces)
 end
 

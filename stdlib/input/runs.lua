@@ -11,21 +11,16 @@ local documents = require "pipeplan.base.documents"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
+local reading = require "pipeplan.base.reading"
 
 local runs = {}
-
-local function exists(path)
-  local handle = io.open(path, "rb")
-  if handle then handle:close() end
-  return handle ~= nil
-end
 
 -- { file, number or nil, log } each.
 local function parse(text)
   local left, log = text:match "^([^=]+)=(.+)$"
   if not left then failure.usage("--measured: '%s' is not PLAN.json[:N]=LOG", text) end
   local file, number = left:match "^(.*):(%d+)$"
-  if file and not exists(left) then return file, math.tointeger(tonumber(number)), log end
+  if file and not reading.exists(left) then return file, math.tointeger(tonumber(number)), log end
   return left, nil, log
 end
 
@@ -115,7 +110,7 @@ function runs.read(texts)
       local list, any = plans[file].shortlist, false
       for i = 1, json.is_array(list) and #list or 0 do
         local path = log:gsub("%%a", tostring(i))
-        if exists(path) then
+        if reading.exists(path) then
           any = true
           add(plans[file], file, i, path)
         end

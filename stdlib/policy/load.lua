@@ -5,6 +5,7 @@ local dates = require "pipeplan.base.dates"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local layers = require "pipeplan.policy.layers"
+local reading = require "pipeplan.base.reading"
 local sorted_keys = require("pipeplan.base.lists").sorted_keys
 local renamed = require "pipeplan.policy.renamed"
 local repeated = require "pipeplan.policy.repeated"
@@ -36,8 +37,8 @@ end
 
 -- The text of a file that the user names: any kind that can be read, so that <(…) of a shell works.
 local function read_given(path)
-  local file, problem = io.open(path, "rb")
-  if not file then failure.unloadable("%s: cannot be read: %s", path, (problem:gsub("^.-: ", ""))) end
+  local file, problem = reading.open(path)
+  if not file then failure.unloadable("%s: cannot be read: %s", path, problem) end
   local text, read_problem = file:read(1024 * 1024)
   file:close()
   if not text and read_problem then failure.unloadable("%s: cannot be read: %s", path, read_problem) end
@@ -46,6 +47,7 @@ end
 
 -- The text of a file that lies in a folder that the user names: a regular file, or a link to one in there.
 local function read_in_folder(folder, name)
+  reading.note(folder .. "/" .. name)
   local text, reason = engine.host.policy_text(folder, name)
   if not text then failure.unloadable("%s/%s: cannot be read: %s", folder, name, reason) end
   return text
@@ -156,6 +158,7 @@ local function run_layer(host, layer, report)
     end
   end
   layer.required = host:required() or {}
+  for _, file in ipairs(layer.required) do reading.note(file.path) end
   if #layer.statements == 0 then
     failure.raise("nothing", "%s: states nothing: no row, no rule, no set", layer.path or layer.name)
   end

@@ -57,6 +57,49 @@ describe("a file that is written", function()
     assert.equal(expected, read(place .. "/new"))
   end)
 
+  -- What a command read, under whichever of its names, by way of whichever option or field: { set-up, arguments, file }.
+  local read_by = {
+    { 'cp "$E"/schedules/*.csv x.csv', "simulate ./x.csv", "x.csv" },
+    { 'cp "$E"/times/uneven-stages.json x', "simulate 1f1b --ranks 4 --microbatches 8 --times x", "x" },
+    { 'cp "$E"/profiles/4xH200.json x', "simulate 1f1b --ranks 4 --microbatches 8 --profile x", "x" },
+    { 'cp "$E"/launch/llama3_70b.sh x.sh', "lint x.sh", "x.sh" },
+    { 'cp "$E"/launch/llama3_70b.sh x.sh; "$P" plan "$E"/specs/deepseek-v3.json --format json >x', "lint x.sh --plan x", "x" },
+    { 'cp "$E"/monitor/healthy.log x; "$P" plan "$E"/specs/deepseek-v3.json --format json >y',
+      "monitor y x", "x" },
+    { 'cp "$E"/monitor/healthy.log x; "$P" plan "$E"/specs/deepseek-v3.json --format json >y',
+      "monitor y x", "y" },
+    { 'cp "$E"/monitor/healthy.log x; "$P" plan "$E"/specs/deepseek-v3.json --format json >y',
+      "monitor y - <x", "x" },
+    { 'echo "warn { id = \'w\', message = \'w\', gpus = 1 }" >x.lua', "policy check --policy x.lua", "x.lua" },
+    { 'mkdir d; echo "return 8" >d/own.lua; echo "warn { id = \'w\', message = \'w\', gpus = require(\'own\') }" >d/a.lua',
+      "policy eval too_deep \"$E\"/specs/deepseek-v3.json --policy d", "d/own.lua" },
+    { 'echo "warn { id = \'w\', message = \'w\', gpus = 1 }" >x.lua', "policy diff \"$E\"/specs/deepseek-v3.json --new x.lua", "x.lua" },
+    { 'cp "$E"/sites/*.lua .', "policy test aws-p5_spec.lua", "aws-p5_spec.lua" },
+    { 'cp "$E"/models/tiny.json m.json; echo "{ \\"model\\": \\"m.json\\" }" >s.json',
+      "plan s.json --gpus 4 --accelerator H100 --tokens 1T", "m.json" },
+    { 'cp "$E"/models/tiny.json m.json; echo "{ \\"model\\": \\"m.json\\" }" >s.json',
+      "plan - --gpus 4 --accelerator H100 --tokens 1T <s.json", "s.json" },
+    { 'cp "$E"/models/tiny.json m.json; echo "{}" >s.json', "plan s.json --model m.json --gpus 4 --accelerator H100 --tokens 1T", "m.json" },
+    { 'echo "{}" >x.jsonl', "plan --jsonl <x.jsonl", "x.jsonl" },
+  }
+  for _, case in ipairs(read_by) do
+    local setup, arguments, file = table.unpack(case)
+    for _, name in ipairs(file == "x.csv" and { file, "link", "hard" } or { file }) do
+      it(("is none that is read: %s -o %s"):format(arguments, name), function()
+        local out, problem, status, place = shell(('E=\'%s/examples\'\n%s\nln -s %s link; ln %s hard; cp %s before\n"$P" %s -o %s')
+                                                    :format(source, setup, file, file, file, arguments, name))
+        assert.same({ "", 2 }, { out, status }, problem)
+        assert.matches("--output is " .. name .. ", which is read: expected another file", problem, 1, true)
+        assert.equal(read(place .. "/before"), read(place .. "/" .. file))
+      end)
+    end
+  end
+
+  it("is held against all that is read, for one place opens it, beside the output that --resume goes on with", function()
+    local out = shell(("cd '%s' && grep -rlE 'io[.](open|lines)' stdlib | sort"):format(source))
+    assert.equal("stdlib/base/reading.lua\nstdlib/cli/resume.lua\n", out)
+  end)
+
   it("leaves nothing beside it", function()
     assert.equal("f\nnew\n", (shell "echo old >f; write f; write new; ls -A"))
   end)

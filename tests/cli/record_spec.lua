@@ -55,16 +55,17 @@ describe("plan --record", function()
     handle:write "earlier\n"
     handle:close()
     ends_with("--record " .. path .. " -o " .. other, ": expected a file for each")
+    assert.equal("earlier\n", contents(path))
     ends_with("--record " .. spec, "--record is " .. spec .. ", which is read: expected another file")
-    ends_with("-o " .. spec, "--output is " .. spec .. ", which is read: expected another file")
-    assert.equal("earlier\n", contents(path))
-    for _, read in ipairs { "--model %s", "--profile %s", "--kernels %s", "--calibration %s", "--inventory other,%s", "--measured %s",
-                            "--measured plan.json=%s", "--measured %s=run.log", "--measured %s:2=run.log", "--measured a.txt --measured %s" } do
-      for _, written in ipairs { "-o %s", "--record %s" } do
-        ends_with(read:format(path) .. " " .. written:format(path), " is " .. path .. ", which is read: expected another file")
-      end
-    end
-    assert.equal("earlier\n", contents(path))
+    assert.equal("{}", contents(spec))
+    -- a model that only the spec names
+    local model = files.write("model.json", contents "examples/models/tiny.json")
+    local named = files.write("named.json", (contents "examples/specs/rules/does_not_fit.json"
+      :gsub('"model": *"[^"]*"', '"model": "' .. model .. '"')))
+    local before = contents(model)
+    local result = program.run("plan " .. named .. " --record " .. model)
+    assert.same({ 2, "", before }, { result.status, result.stdout, contents(model) }, result.stderr)
+    assert.matches("--record is " .. model .. ", which is read", result.stderr, 1, true)
   end)
 
   it("says when, who, for whom, from what, and what came out", function()

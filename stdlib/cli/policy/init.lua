@@ -5,6 +5,7 @@ local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.base.failure"
 local output = require "pipeplan.cli.output"
+local reading = require "pipeplan.base.reading"
 
 local examples = [[
 Examples:
@@ -66,11 +67,7 @@ end)
 ]]
 
 local function must_not_exist(path)
-  local existing = io.open(path, "rb")
-  if existing then
-    existing:close()
-    failure.usage("policy init: %s exists already", path)
-  end
+  if reading.exists(path) then failure.usage("policy init: %s exists already", path) end
 end
 
 function command.run(arguments)

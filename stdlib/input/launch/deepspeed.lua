@@ -4,7 +4,6 @@
 -- PipelineModule, of its topology and of MoE are read in the program that the command starts and in Python that the script writes; nothing
 -- is executed.
 
-local engine = require "engine"
 local also = require "pipeplan.catalog.frameworks.deepspeed_keys"
 local failure = require "pipeplan.base.failure"
 local files = require "pipeplan.input.files"
@@ -12,6 +11,7 @@ local frameworks = require "pipeplan.catalog.frameworks"
 local hjson = require "pipeplan.input.launch.hjson"
 local launcher = require "pipeplan.input.launch.launcher"
 local lists = require "pipeplan.base.lists"
+local reading = require "pipeplan.base.reading"
 local script = require "pipeplan.input.launch.shell_script"
 local text_of = require "pipeplan.base.text"
 
@@ -295,7 +295,7 @@ end
 -- The text of a file beside another, or nil.
 local function beside(file, name)
   local path = name:sub(1, 1) == "/" and name or files.directory_of(file) .. name
-  local handle = engine.host.readable(path, true) and io.open(path, "rb")
+  local handle = reading.open(path, "regular")
   if not handle then return nil end
   local text = handle:read(MOST_BYTES + 1) or ""
   handle:close()

@@ -7,9 +7,8 @@
 -- A setting is { key: as the framework's table has it, values = { word, … }, file, line, rests, flag }; a word is that of shell_script.lua.
 -- One of YAML also has written: its key in the file, form: map, list, null, true, false, quoted or plain, and texts: its scalars.
 
-local engine = require "engine"
 local failure = require "pipeplan.base.failure"
-local files = require "pipeplan.input.files"
+local reading = require "pipeplan.base.reading"
 local text_of = require "pipeplan.base.text"
 
 local launch = {}
@@ -17,9 +16,9 @@ local launch = {}
 local MOST_BYTES = 2 ^ 20   -- of a script; of a log its beginning is read
 
 local function read_text(path)
-  local handle, name = files.open(path)
+  local handle, name = reading.given(path)
   local text, problem = handle:read(MOST_BYTES + 1)
-  if handle ~= io.stdin then handle:close() end
+  reading.close(handle)
   if problem then failure.usage("%s: cannot be read: %s", name, problem) end
   return text or "", name
 end
@@ -39,7 +38,7 @@ end
 -- Is a file in JSON a launch configuration, by what its beginning has, where a spec might be meant?
 function launch.is_configuration(path)
   if not path:find "%.h?json$" then return false end
-  local handle = engine.host.readable(path, true) and io.open(path, "rb")
+  local handle = reading.open(path, "regular")
   if not handle then return false end
   local text = handle:read(2 ^ 16) or ""
   handle:close()

@@ -3,13 +3,13 @@
 -- activation checkpointing behind them. Read as tyro does (torchtitan 0.3.0, tyro 1.0: run): - and _ are the same, a switch is turned off
 -- by --section.no-key, a list takes all words up to the next option, and what stands behind a class is its own.
 
-local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local files = require "pipeplan.input.files"
 local frameworks = require "pipeplan.catalog.frameworks"
 local launcher = require "pipeplan.input.launch.launcher"
 local lists = require "pipeplan.base.lists"
 local models = require "pipeplan.catalog.frameworks.torchtitan_models"
+local reading = require "pipeplan.base.reading"
 local script = require "pipeplan.input.launch.shell_script"
 local text_of = require "pipeplan.base.text"
 
@@ -154,7 +154,7 @@ local function add_program(launch, text)
     if word and word.text ~= "" then
       local own = written(text, word)
       local path = not word.unknown and (word.text:sub(1, 1) == "/" and word.text or files.directory_of(launch.file) .. word.text)
-      local handle = not own and path and engine.host.readable(path, true) and io.open(path, "rb")
+      local handle = not own and path and reading.open(path, "regular")
       if handle then
         own = handle:read(MOST_BYTES + 1)
         handle:close()

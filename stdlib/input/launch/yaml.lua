@@ -8,6 +8,7 @@ local flags = require "pipeplan.input.launch.flags"
 local frameworks = require "pipeplan.catalog.frameworks"
 local interpolation = require "pipeplan.input.launch.interpolation"
 local lists = require "pipeplan.base.lists"
+local reading = require "pipeplan.base.reading"
 local tree = require "pipeplan.input.launch.yaml_tree"
 
 local yaml = {}
@@ -211,7 +212,7 @@ end
 
 -- Lines "host slots=8 type=A100" of a hostfile, if it is there.
 local function slots_of(path)
-  local handle = engine.host.readable(path, true) and io.open(path, "rb")
+  local handle = reading.open(path, "regular")
   if not handle then return nil end
   local text = handle:read(65536) or ""
   handle:close()
@@ -295,7 +296,7 @@ local function flagscale_body(body, root, file, body_file, options)
 end
 
 local function read_file(path)
-  local text = files.open(path):read(MOST_BYTES + 1)
+  local text = reading.given(path):read(MOST_BYTES + 1)
   if #(text or "") > MOST_BYTES then failure.usage("%s: larger than 1 MiB", path) end
   return text or ""
 end

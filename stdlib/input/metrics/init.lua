@@ -3,11 +3,11 @@
 -- several formats (a job's output with dmon's rows between the log's lines), and what none of them knows is passed over.
 
 local arguments = require "pipeplan.input.metrics.arguments"
-local failure = require "pipeplan.base.failure"
 local launchers = require "pipeplan.input.launchers"
 local lines = require "pipeplan.input.metrics.lines"
 local marks = require "pipeplan.input.metrics.marks"
 local numbers = require "pipeplan.input.metrics.numbers"
+local reading = require "pipeplan.base.reading"
 
 local metrics = {}
 
@@ -73,11 +73,9 @@ end
 
 -- The same for a path; "-" is standard input.
 function metrics.read(path, sink, input, columns)
-  if path == "-" then return metrics.read_handle(io.stdin, "standard input", sink, input, columns) end
-  local handle, problem = io.open(path, "rb")
-  if not handle then failure.usage("%s: cannot be read: %s", path, problem:match ": ([^:]+)$" or problem) end
-  local file = metrics.read_handle(handle, path, sink, input, columns)
-  handle:close()
+  local handle, name = reading.given(path)
+  local file = metrics.read_handle(handle, name, sink, input, columns)
+  reading.close(handle)
   return file
 end
 
