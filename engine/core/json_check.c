@@ -148,6 +148,19 @@ static long magnitude(const unsigned char *integer, size_t integer_length, const
   return LONG_MIN;
 }
 
+/* Is a number whose first digit that is not 0 stands at 10^308 over the largest double, 1.7976931348623157e308? */
+static bool over_largest(const unsigned char *integer, size_t integer_length, const unsigned char *fraction, size_t fraction_length) {
+  static const char limit[] = "17976931348623157";
+  size_t seen = 0;
+  for (size_t i = 0; i < integer_length + fraction_length && seen < sizeof limit - 1; i++) {
+    const unsigned char digit = i < integer_length ? integer[i] : fraction[i - integer_length];
+    if (seen == 0 && digit == '0') continue;
+    if (digit != (unsigned char)limit[seen]) return digit > (unsigned char)limit[seen];
+    seen++;
+  }
+  return false;
+}
+
 static size_t scan_digits(scanner *s) {
   size_t start = s->at;
   while (is_digit(peek(s))) s->at++;
@@ -184,7 +197,10 @@ static pp_status scan_number(scanner *s) {
   if (integral && over_2_53(s->text + integer, integer_length))
     return fail(s, start, "integer beyond 2^53: a double cannot hold it (write it as a string)");
   power = magnitude(s->text + integer, integer_length, s->text + fraction, fraction_length);
-  if (power != LONG_MIN && power + (negative ? -exponent : exponent) >= 308) return fail(s, start, "number too large");
+  if (power == LONG_MIN) return PP_OK;
+  power += negative ? -exponent : exponent;
+  if (power > 308 || (power == 308 && over_largest(s->text + integer, integer_length, s->text + fraction, fraction_length)))
+    return fail(s, start, "number too large");
   return PP_OK;
 }
 

@@ -7,9 +7,11 @@ local visible = require "pipeplan.base.visible"
 
 local format = {}
 
--- Three significant digits, or more where the integer part has them: 3.14, 31.4, 314, 3142. No trailing zeros, no exponent.
+-- Three significant digits, or more where the integer part has them: 3.14, 31.4, 314, 3142. No trailing zeros; an exponent only where there
+-- would be more than 15 digits.
 local function digits(number, significant)
   if number == 0 then return "0" end
+  if math.abs(number) >= 1e15 then return string.format("%.3g", number) end
   local decimals = math.max(0, (significant or 3) - 1 - math.floor(math.log(math.abs(number), 10)))
   local text = string.format("%." .. math.min(decimals, 6) .. "f", number)
   if text:find(".", 1, true) then text = text:gsub("0+$", ""):gsub("%.$", "") end

@@ -48,6 +48,12 @@ describe("format", function()
     assert.equal("0 s", format.seconds(0))
   end)
 
+  it("writes what would have more than 15 digits with an exponent", function()
+    assert.equal("-1.16e+303 days", format.seconds(-1e308))
+    assert.equal("1e+20 T", format.count(1e32))
+    assert.equal("999999999999999 s", format.digits(999999999999999) .. " s")
+  end)
+
   it("groups digits of integers", function()
     assert.equal("1", format.integer(1))
     assert.equal("1,000", format.integer(1000))

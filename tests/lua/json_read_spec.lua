@@ -29,6 +29,17 @@ describe("decoding JSON", function()
                  message_of(json.decode, '{"a": 9007199254740993}', "s.json"))
   end)
 
+  it("reads every finite double that it writes, up to the largest, and refuses what is larger", function()
+    for _, number in ipairs { 1.7976931348623157e308, -1.7976931348623157e308, 1e308, 9.99e307, 5e-324 } do
+      assert.equal(number, json.decode(json.encode(number), "x"))
+    end
+    assert.equal(1.7976931348623157e308, json.decode("0.00017976931348623157e312", "x"))
+    assert.equal(1.5e308, json.decode("150.0e306", "x"))
+    for _, text in ipairs { "1.7976931348623158e308", "1.8e308", "2e308", "0.0018e311", "1e309", "-1.7976931348623159e308", "1e999" } do
+      assert.equal("x:1:1: number too large", message_of(json.decode, text, "x"), text)
+    end
+  end)
+
   it("tells an empty array from an empty object", function()
     local value = json.decode('{"array": [], "object": {}, "nested": [[], {}, [ ]], "text": "[]"}', "x")
     assert.is_true(json.is_array(value.array))
