@@ -122,18 +122,18 @@ static void set_ends(const rank_loads *loads, int first, int between, int last, 
   }
 }
 
-/* PP_LAYERS_EVEN_ENDS: of all splits the one whose slowest rank is the fastest; of equals the one whose first rank holds least. Numbers on
-** the ranks between the ends that are not next to the mean only make one rank heavier, so three of them are tried. */
+/* PP_LAYERS_EVEN_ENDS: of all splits the one whose slowest rank is the fastest; of equals the one with fewer layers between, then on the first
+** rank. O(layers² · stages / (4 · (ranks − 2))). */
 static bool even_ends(const pp_priced *of, int *layers) {
   const int ranks = of->candidate->layout.pipeline, stages = pp_stages_count(of->candidate), total = (int)of->problem->model->layers;
   const pp_block_weights weights = weights_of(of);
   const rank_loads loads = loads_of(of, &weights);
+  const int least_between = ranks > 2 ? 2 : 0, most_between = ranks > 2 ? (total - 4) / (ranks - 2) : 0;
   double least = INFINITY;
   int trial[PP_MAX_LAYERS];
   if (total % 2 != 0) return false;
-  for (int step = -1; step <= 1; step++) {
-    const int between = ranks > 2 ? (total / ranks / 2 + step) * 2 : 0, ends = total - (ranks - 2) * between;
-    if (ranks > 2 ? between < 2 : step != 0) continue;
+  for (int between = least_between; between <= most_between; between += 2) {
+    const int ends = total - (ranks - 2) * between;
     for (int first = 2; first <= ends - 2; first += 2) {
       set_ends(&loads, first, between, ends - first, trial);
       const double heaviest = heaviest_of(&loads, trial);

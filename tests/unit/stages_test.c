@@ -144,6 +144,70 @@ static void given_layers_are_not_compared(void **state) {
   assert_int_equal(pp_stages_splits(&(pp_priced){ &c.problem, &candidate, &costs, false }, NULL, splits), 0);
 }
 
+/* Seconds of the slowest rank of a chain, forward and backward of a microbatch, with these layers: stage by stage, as the steps have them. */
+static double heaviest(search_case *c, pp_candidate candidate, const int *layers) {
+  pp_stage stages[PP_MAX_LAYERS];
+  pp_stage_seconds seconds[PP_MAX_LAYERS];
+  const pp_layout_costs costs = costs_of(c, &candidate.layout);
+  const pp_priced priced = { &c->problem, &candidate, &costs, false };
+  const bool split = pp_schedule_traits_of((pp_schedule_kind)candidate.kind)->split_backward;
+  double rank[PP_MAX_LAYERS] = { 0 }, most = 0;
+  candidate.layers_per_stage = layers;
+  assert_int_equal(pp_stages_fill(&priced, stages, NULL), PP_OK);
+  pp_stages_seconds(&priced, stages, seconds);
+  for (int s = 0; s < candidate.layout.pipeline * candidate.layout.chunks; s++) {
+    const int r = s < candidate.layout.pipeline ? s : 2 * candidate.layout.pipeline - 1 - s;
+    rank[r] += seconds[s].forward + (split ? seconds[s].input + seconds[s].weight : seconds[s].full);
+    most = fmax(most, rank[r]);
+  }
+  return most;
+}
+
+/* In a V as FlagScale starts it, where all ranks but the first and the last hold as many layers, each an even number, half of them in either
+** chunk: as fast as the fastest of all such splits, tried one by one. */
+static void of_splits_that_differ_at_the_ends_the_fastest_is_found(void **state) {
+  static const struct { int layers, ranks, vocab; } given[] = { { 64, 8, 512000 }, { 64, 8, 32000 }, { 62, 4, 512000 }, { 24, 2, 256000 }, { 90, 6, 4000 } };
+  (void)state;
+  for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+    search_case c;
+    int layers[PP_MAX_LAYERS], trial[PP_MAX_LAYERS];
+    const int ranks = given[i].ranks, last = ranks - 1, total = given[i].layers;
+    double least = INFINITY;
+    set_case(&c, llama(total, 4096, 32, 8, 14336, given[i].vocab), 8 * ranks, 512);
+    const pp_candidate candidate = candidate_of(PP_DUALPIPEV, ranks, 2, 64);
+    c.problem.layer_rule[PP_DUALPIPEV] = PP_LAYERS_EVEN_ENDS;
+    layers_of(&c, &candidate, layers);
+    for (int r = 0; r < ranks; r++) {
+      assert_int_equal(layers[r], layers[2 * ranks - 1 - r]);
+      if (r > 0 && r < last) assert_int_equal(layers[r], layers[1]);
+    }
+    for (int between = 2; between < total; between += 2)
+      for (int first = 2; first + (ranks - 2) * between + 2 <= total; first += 2) {
+        for (int r = 0; r < ranks; r++)
+          trial[r] = trial[2 * ranks - 1 - r] = (r == 0 ? first : r < last ? between : total - first - (ranks - 2) * between) / 2;
+        least = fmin(least, heaviest(&c, candidate, trial));
+      }
+    if (heaviest(&c, candidate, layers) > least * (1 + 1e-9)) fail_msg("case %zu: %g s, the fastest %g s", i, heaviest(&c, candidate, layers), least);
+  }
+}
+
+/* Half of the layers have experts, and a slow network: what their tokens take on their way, there and back, forward and backward, is most of
+** it. Two ranks are balanced as well as any of the sixty splits would. */
+static void a_split_weighs_the_all_to_all_of_both_directions(void **state) {
+  search_case c;
+  int layers[2];
+  double least = INFINITY;
+  (void)state;
+  set_case(&c, deepseek_v3(61, 30, 0), 256, 1024);
+  c.network.tier[1].bandwidth = 5e9;
+  pp_candidate candidate = candidate_of(PP_1F1B, 2, 1, 8);
+  candidate.layout.expert = 64;
+  candidate.layout.data = 128;
+  layers_of(&c, &candidate, layers);
+  for (int first = 1; first < 61; first++) least = fmin(least, heaviest(&c, candidate, (int[]){ first, 61 - first }));
+  if (heaviest(&c, candidate, layers) > least * (1 + 1e-9)) fail_msg("%d and %d: %g s, the fastest %g s", layers[0], layers[1], heaviest(&c, candidate, layers), least);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(llama_405b_is_split_as_its_report_says),
@@ -153,6 +217,8 @@ int main(void) {
     cmocka_unit_test(deepseek_interleaves_as_fast_as_deployments_do),
     cmocka_unit_test(in_a_v_the_rank_of_both_ends_may_hold_no_layer),
     cmocka_unit_test(given_layers_are_not_compared),
+    cmocka_unit_test(of_splits_that_differ_at_the_ends_the_fastest_is_found),
+    cmocka_unit_test(a_split_weighs_the_all_to_all_of_both_directions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
