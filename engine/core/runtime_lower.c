@@ -114,7 +114,7 @@ static size_t lay_out_work(pp_lowering *lowering, known_queue **last, void **scr
 
 void pp_lowered_free(pp_lowered *lowered) {
   pp_free(lowered->first);   /* the start of the one allocation */
-  *lowered = (pp_lowered){ 0 };
+  *lowered = (pp_lowered){ .first = NULL };
 }
 
 /* -- the whole ------------------------------------------------------------------------------------------------------------------------ */

@@ -11,22 +11,11 @@
 #include "core/schedules.h"
 
 pp_eight_shape pp_eight_shape_of(const pp_schedule_request *request, int rank) {
-  pp_eight_shape shape;
-  if (pp_schedule_traits_of(request->kind)->chains == 2) {
-    bool second_half = rank >= request->ranks / 2;
-    shape.turns = request->ranks / 2;
-    shape.half = second_half ? request->ranks - 1 - rank : rank;
-    shape.microbatches = request->microbatches / 2;
-    shape.slot[0] = second_half ? 1 : 0;
-  } else {
-    shape.turns = request->ranks;
-    shape.half = rank;
-    shape.microbatches = request->microbatches;
-    shape.slot[0] = 0;
-  }
-  shape.slot[1] = 1 - shape.slot[0];
-  shape.middle = shape.half == shape.turns - 1;
-  return shape;
+  const int directions = pp_schedule_traits_of(request->kind)->chains, turns = request->ranks / directions;
+  const bool second_half = rank >= turns;   /* never in a V */
+  const int half = second_half ? request->ranks - 1 - rank : rank;
+  return (pp_eight_shape){ .turns = turns, .half = half, .microbatches = request->microbatches / directions,
+                           .slot = { second_half, !second_half }, .middle = half == turns - 1 };
 }
 
 /*

@@ -209,7 +209,7 @@ describe("engine.search", function()
 
   it("says what a step saves without a pipeline, once it is told what that takes", function()
     local c = open { fixed = { tensor = 1, expert = 8 } }
-    local early = c:match({ equal("pipeline_parallel", 4), equal("schedule", "1f1b") }):first()
+    local early = c:match({ equal("pipeline_parallel", 2), equal("schedule", "1f1b") }):first()
     local late = c:match({ equal("pipeline_parallel", 8), equal("schedule", "1f1b") }):first()
     local first = c:simulate(early)
     assert.is_nil(c:get("pipeline_avoidable_seconds", early))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedules_greedy*.c: zb_auto, v_half and v_min: planned from times, under a limit of chunks held. */
+#include "core/meter.h"
 #include "schedules.h"
 
 enum { MOST_STAGES = 64 };
@@ -317,6 +318,32 @@ static void v_schedules_run_within_their_limits_whatever_stages_take(void **stat
 
 /* -- what is asked for ---------------------------------------------------------------------------------------------------------------- */
 
+/* F, I and W of one second each, as the papers draw them. */
+static void without_times_all_take_the_same(void **state) {
+  static const pp_schedule_kind kinds[] = { PP_ZB_AUTO, PP_V_HALF, PP_V_MIN };
+  (void)state;
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+    for (int ranks = 2; ranks <= 8; ranks++)
+      for (int microbatches = ranks; microbatches <= 3 * ranks; microbatches += ranks) {
+        pp_schedule plain = built(request_of(kinds[k], ranks, microbatches)), said = built(timed(kinds[k], ranks, microbatches, 1, 1, 1));
+        assert_memory_equal(plain.action, said.action, plain.first[ranks] * sizeof *plain.action);
+        pp_schedule_free(&plain);
+        pp_schedule_free(&said);
+      }
+}
+
+/* A turn asks one rank again, and then all of them in a tournament of seven rounds: of 16 units and 2 a round it is at least one for each
+** action, however many orders are tried. */
+static void an_order_costs_work_for_each_action(void **state) {
+  (void)state;
+  pp_meter meter = { .limit = UINT64_MAX, .cap = SIZE_MAX };
+  pp_meter_use(&meter);
+  pp_schedule schedule = built(request_of(PP_ZB_AUTO, 128, 128));
+  assert_true(meter.spent >= (16 + 2 * 7) * (uint64_t)schedule.first[128]);
+  pp_schedule_free(&schedule);
+  pp_meter_use(NULL);
+}
+
 static void limits_are_those_asked_for_or_the_kinds_own(void **state) {
   (void)state;
   pp_schedule_request request = request_of(PP_ZB_AUTO, 8, 64);
@@ -428,6 +455,8 @@ int main(void) {
     cmocka_unit_test(v_schedules_with_unequal_w_end_as_soon_as_any_order_could),
     cmocka_unit_test(the_bubble_of_v_half_does_not_depend_on_m),
     cmocka_unit_test(v_schedules_run_within_their_limits_whatever_stages_take),
+    cmocka_unit_test(without_times_all_take_the_same),
+    cmocka_unit_test(an_order_costs_work_for_each_action),
     cmocka_unit_test(limits_are_those_asked_for_or_the_kinds_own),
     cmocka_unit_test(a_limit_belongs_to_zb_auto),
     cmocka_unit_test(times_that_are_none_are_invalid),
