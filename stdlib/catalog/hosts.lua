@@ -30,7 +30,7 @@ local entries = {
   host("blackwell_rtx", 50, 77, "assumed: PCIe 5; hosts as for Hopper (a GB10 shares its memory with its processors)"),
   host("gb200",    180, 256, "https://www.nvidia.com/en-us/data-center/gb200-nvl72/: NVLink-C2C of 450 GB/s and 512 GB/s of LPDDR5X for two GPUs of a Grace"),
   host("gb300",    180, 256, "https://www.nvidia.com/en-us/data-center/gb300-nvl72/: the same Grace as GB200's"),
-  host("mi200",     25, 102, "PCIe 4 (or coherent xGMI); https://docs.olcf.ornl.gov/systems/frontier_user_guide.html: one EPYC 7A53, eight channels of DDR4-3200, for 4 packages of two dies: counted half"),
+  host("mi200",     25,  51, "PCIe 4 (or coherent xGMI); https://docs.olcf.ornl.gov/systems/frontier_user_guide.html: one EPYC 7A53, eight channels of DDR4-3200, for 4 packages of two dies"),
   host("mi300",     50, 115, "assumed: PCIe 5; two EPYC 9004, twelve channels of DDR5-4800, for 8 GPUs"),
   host("mi350",     50, 115, "assumed: as MI300, the same kind of host"),
   host("tpu",       25, 100, "assumed: PCIe 4, two sockets for 4 chips"),

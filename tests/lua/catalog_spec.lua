@@ -145,6 +145,13 @@ describe("kernels", function()
     end
   end)
 
+  -- GB/s of dispatch and combine: DeepEP @94a9f8f docs/README_PCIe.md, 53.01 and 53.67, 47.98 and 49.48; @dd758ca docs/legacy.md
+  it("have the figures of their authors, in whole GB/s", function()
+    assert.same({ { "H20 without NVLink EP8", 53, 54 }, { "EP16", 48, 49 } }, kernels.find("deepep_pcie").measured)
+    assert.same({ { "H800 EP8", 153, 158 }, { "H800 + 400 Gb/s EP16", 43, 43 }, { "EP32", 58, 57 }, { "EP64", 51, 50 } },
+                kernels.find("deepep_v1").measured)
+  end)
+
   -- the plain all-to-all does not count as one that overlaps
   it("do not count NCCL's all-to-all as overlapping", function()
     assert.is_false(kernels.find("nccl_alltoall").overlapping)
@@ -208,6 +215,19 @@ describe("hosts", function()
     for family in pairs(families) do
       local host = hosts.find(family)
       assert.is_true(host.link > 1e9 and host.memory_bandwidth * host.update_efficiency < 200e9, family)
+    end
+  end)
+
+  -- NVIDIA Grace: 512 GB/s of LPDDR5X, for the two GPUs of a superchip, GB200's and GB300's
+  it("are half a Grace for a GPU of GB200 and of GB300", function()
+    assert.same({ 256e9, 256e9 }, { hosts.find("gb200").memory_bandwidth, hosts.find("gb300").memory_bandwidth })
+  end)
+
+  -- channels of 8 bytes times transfers a second (JEDEC's DDR4-3200 has 3,200 million), of all processors of a node, over its GPUs
+  it("have the bandwidth of their channels of memory", function()
+    for family, node in pairs { volta = { 2 * 4, 2400, 8 }, ampere = { 2 * 8, 3200, 8 }, hopper = { 2 * 8, 4800, 8 }, blackwell = { 2 * 8, 5600, 8 },
+                                mi200 = { 8, 3200, 4 }, mi300 = { 2 * 12, 4800, 8 }, ascend = { 4 * 8, 2933, 16 } } do
+      assert.near(node[1] * 8 * node[2] * 1e6 / node[3], hosts.find(family).memory_bandwidth, 2e9, family)
     end
   end)
 end)
