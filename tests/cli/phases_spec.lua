@@ -58,8 +58,10 @@ describe("a training in phases", function()
     assert.is_false(phases.changes[1].moves)
     assert.equal(0, phases.changes[1].checkpoint_bytes)
     assert.equal(1e12, phases.phases[2].plan.training.tokens)
-    assert.matches("every GPU holds what it held: nothing moves",
-                   program.run("plan " .. whole .. " " .. more .. " --phases --date 2026-12-01").stdout)
+    local page, labels = program.run("plan " .. whole .. " " .. more .. " --phases --date 2026-12-01").stdout, {}
+    assert.matches("every GPU holds what it held: nothing moves", page)
+    for label in ("\n" .. page):gmatch "\n(%S.-)  " do labels[#labels + 1] = label end   -- one a part, however many lines it has
+    assert.same({ "phase 1", "1 → 2", "phase 2", "in all" }, labels)
   end)
 
   it("is no total where a phase is refused, and ends with that status", function()

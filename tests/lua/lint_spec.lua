@@ -93,6 +93,9 @@ describe("arguments about neither layout nor schedule", function()
     { "--multi-latent-attention --group-query-attention", "mla_groups" }, { "--moe-ffn-hidden-size 512", "expert_width" },
     { "--moe-ffn-hidden-size 512 --moe-layer-freq '([1]*32)'", "expert_width" },
     { "--moe-ffn-hidden-size 512 --moe-layer-freq '([0]*4+[1]*28)'" }, { "--moe-ffn-hidden-size 512 --moe-layer-freq 2" },
+    { moe .. "--moe-shared-expert-overlap" },   -- transformer_config.py:1637-1650: asked only where there are shared experts
+    { moe .. "--moe-shared-expert-overlap --moe-shared-expert-intermediate-size 512", "shared_dispatcher" },
+    { moe .. "--moe-shared-expert-overlap --moe-shared-expert-intermediate-size 512 --moe-token-dispatcher-type alltoall" },
     { moe .. "--moe-token-dispatcher-type flex", "flex" },   -- token_dispatcher.py:1836-1855
     { moe .. "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep" },
     { "--pipeline-model-parallel-size 2 --hybrid-layer-pattern M*M* --decoder-first-pipeline-num-layers 3" },   -- arguments.py:799-838
