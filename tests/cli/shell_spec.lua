@@ -113,6 +113,7 @@ local lines = {   -- what Tab makes of it, as the arguments of pipeplan
   { "pipeplan plan --schedule dualpipev", "plan --schedule dualpipev" }, { "pipeplan policy check --fail-on w", "policy check --fail-on warning" },
   { "pipeplan simulate interleaved_z", "simulate interleaved_zero_bubble" }, { "pipeplan facts schema pr", "facts schema profile" },
   { "pipeplan plan a", "plan a spec.json" }, { "pipeplan plan --gpus a", "plan --gpus a" }, { "pipeplan facts a", "facts accelerators" },
+  { "pipeplan policy a", "policy a" },   -- words only, and none of these
   { "pipeplan policy check --policy a", "policy check --policy a spec.json" },
 }
 

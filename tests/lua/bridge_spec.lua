@@ -67,6 +67,19 @@ describe("overrides of Megatron-Bridge", function()
     assert.same({ "unknown_key --save-dir --save_dir" }, (found "--save-dir /tmp/x"))
   end)
 
+  -- src/megatron/bridge/training/utils/omegaconf_utils.py: parse_hydra_overrides hands all to Hydra, which sets one after the other
+  it("are taken back by a later null", function()
+    local function virtual(overrides)
+      local base = "model.num_layers=16 model.hidden_size=64 model.num_attention_heads=8 train.global_batch_size=64 train.micro_batch_size=1 "
+                   .. "model.pipeline_model_parallel_size=4 "
+      return reads.of(lint.of(launch.read(files.write("bridge.sh", command(8, base, overrides)), {})[1], {})).parallelism.virtual
+    end
+    assert.equal(2, virtual "model.virtual_pipeline_model_parallel_size=2")
+    local name = "model.virtual_pipeline_model_parallel_size="
+    assert.equal(virtual "", virtual(name .. "2 " .. name .. "4 " .. name .. "null"))
+    assert.equal(2, virtual(name .. "null " .. name .. "2"))
+  end)
+
   it("are not written where Bridge has none, and what has is said", function()
     local function problem(changes)
       local request = spec.from_table(planning.merge({

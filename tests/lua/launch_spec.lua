@@ -81,6 +81,7 @@ describe("a plan written as a launch", function()
       local plan = planner.plan { request = request, policy = policy }
       assert.equal("planned", plan.status, i)
       local text = writer.write("torchtitan", plan, request)
+      assert.equal(plan.parallelism.pipeline > 1, text:find("layers of each stage", 1, true) ~= nil, text)   -- without a pipeline there is one
       local found, differences, result = judged("torchtitan", text, plan)
       assert.same({ {}, {} }, { found, differences }, i .. "\n" .. text)
       local again = imported(result, object)

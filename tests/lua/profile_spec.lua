@@ -373,6 +373,10 @@ describe("a damaged profile", function()
                    problem { stage = { stage(12, 24) }, mem = { buffers_per_microbatch = 2000000 } })
     assert.matches("^FILE: heat.tau_ms is 1000000000000: expected a number from 1e%-09 to 1e%+09: .*; nearest: 1e%+09$",
                    problem { stage = { stage(12, 24) }, heat = { onset = 0.5, tau_ms = 1e12 } })
+    -- ten times as long at most, as beside a receive
+    assert.matches("^FILE: heat.slope is 9.5: expected a number from 0 to 9: .*; nearest: 9$",
+                   problem { stage = { stage(12, 24) }, heat = { onset = 0.5, tau_ms = 1, slope = 9.5 } })
+    assert.matches("^FILE: contention is 10.5: expected a number from 1 to 10: .*; nearest: 10$", problem { stage = { stage(12, 24) }, contention = 10.5 })
     local speeds = {}
     for i = 1, 1025 do speeds[i] = 1 end
     assert.equal("FILE: rank_speed has 1025 entries: expected at most 1024", problem { stage = { stage(12, 24) }, rank_speed = speeds })
@@ -386,6 +390,8 @@ describe("a damaged profile", function()
   it("is refused where its parts contradict each other or the spec", function()
     assert.equal("FILE: at.sequence_length is 2048: the plan is for 4096; measure there, or plan with 2048",
                  problem { at = { sequence_length = 2048 }, stage = { stage(12, 24) } })
+    assert.equal("FILE: at: degrees whose product is 16777216: expected at most 10000000 GPUs",   -- 2^12 · 2^12
+                 problem { at = { tensor = 4096, data = 4096 }, stage = { stage(12, 24) } })
     assert.matches("^FILE: some stages say how many layers", problem { stage = { stage(12, 24), { kind_ms = { F = 1, B = 2 } } } })
     assert.matches("^FILE: stage%[0%] has no times: expected kind_ms_hot, kind_ms or kind_ms_cold", problem { stage = { { layers = 4 } } })
     local cold = { layers = 4, kind_ms_cold = { F = 1, B = 2 } }
