@@ -3,10 +3,12 @@
 
 local pipeplan = require "pipeplan"
 local boxes = require "pipeplan.analysis.boxes"
+local cells = require "pipeplan.analysis.cells"
 local check = require "pipeplan.analysis.check"
 local conditions = require "pipeplan.policy.conditions"
 local files = require "policy_files"
 local findings = require "pipeplan.analysis.findings"
+local realise = require "pipeplan.analysis.realise"
 local tables = require "pipeplan.analysis.table"
 
 teardown(files.remove)
@@ -78,6 +80,22 @@ describe("the shipped decision table", function()
       shown = shown + 1
     end
     assert.equal(#expected, shown)
+  end)
+end)
+
+describe("a spec that shows a rule", function()
+  -- seven models on each of two sizes of cluster show nothing: the first spec on 16 GPUs is the fifteenth
+  it("is looked for in more specs than the eight that follow one which was found", function()
+    local policy = policy_of [[reject { id = "no_pipelines", pipeline_parallel = over(1), message = "m" }]]
+    local rule, sizes = policy.rules.no_pipelines, {}
+    local space, planned = cells.space { rule }, setmetatable({}, { __index = function() return true end })   -- so that none is planned here
+    local found = realise.spec(policy, { space = space, box = space:box(rule), holds = { rule }, planned = planned, shows = function(draft)
+      sizes[draft.cluster.gpus] = true
+      return draft.cluster.gpus == 16
+    end })
+    assert.equal(16, found.spec.cluster.gpus)
+    assert.is_true(found.fields.pipeline_parallel > 1)
+    assert.same({ [16] = true, [128] = true, [4096] = true }, sizes)
   end)
 end)
 
