@@ -297,7 +297,8 @@ local function shown(value, field)
   return type(value) == "number" and units.format(value, field.unit) or tostring(value)
 end
 
--- A run of neighbouring atoms: "500 or more", "under 100", "over 1 and under 64", "50 to 150". Limits that a field has anyway are left out.
+-- A run of neighbouring atoms: "500 or more", "under 100", "over 1 and under 64", "50 to 150". Limits that a field has anyway are left out;
+-- nil: there are no others.
 local function run_text(first, last, field)
   local least = field.low or -math.huge
   if first == last and first.point then return shown(first.low, field) end
@@ -308,7 +309,7 @@ local function run_text(first, last, field)
     return "over " .. low .. (last.point and " and at most " or " and under ") .. high
   end
   if low then return first.point and low .. " or more" or "over " .. low end
-  return (last.point and "at most " or "under ") .. high
+  return high and (last.point and "at most " or "under ") .. high or nil
 end
 
 local function numeric_text(dim, allowed)

@@ -154,7 +154,13 @@ local function read_attention(self, family, shape)
   end
   if family.kv_heads == "heads" then shape.kv_heads = shape.heads
   elseif family.kv_heads == "given" then shape.kv_heads = self:required(names.kv_heads)
-  else shape.kv_heads = self:size_or_class(names.kv_heads, family.kv_heads or nil) or shape.heads end
+  else
+    shape.kv_heads = self:size_or_class(names.kv_heads, family.kv_heads or nil)
+    if not shape.kv_heads then
+      shape.kv_heads = shape.heads
+      self:assume("model.kv_heads", shape.heads, "'%s' is not in the file: as many as heads, as %s takes it", names.kv_heads[1], self.label)
+    end
+  end
   read_head_dim(self, family, shape)
   shape.qkv_bias = self:resolve(family.qkv_bias)
   shape.output_bias = self:resolve(family.output_bias)

@@ -254,8 +254,22 @@ function reader:check_unread(ignored)
   end
 end
 
--- What stands beside the text model of a multimodal file is not counted; but what there is of a text model must be what the text model
--- says.
+-- Is it the name of an object that a file has beside its text model?
+local function is_part(key)
+  for _, name in ipairs(nested_keys) do
+    if name == key then return true end
+  end
+  return config_keys.reason(key) ~= nil
+end
+
+local function names_of_parts()
+  local list = table.move(nested_keys, 1, #nested_keys, 1, {})
+  for _, tower in ipairs(families.towers) do list[#list + 1] = tower[1] end
+  return list
+end
+
+-- What stands beside the text model of a multimodal file is not counted but for its tower; what there is of a text model must be what the
+-- text model says, and an object is a part that is known.
 function reader:check_outer()
   local keys = {}
   for key in pairs(self.prefix ~= "" and self.outer or {}) do keys[#keys + 1] = type(key) == "string" and key or nil end
@@ -267,6 +281,11 @@ function reader:check_outer()
       failure.usage("%s: '%s' (%s) stands beside '%s', which has %s for it: it may change the model's size. Take it out of the file if it "
                     .. "does not, or %s", self.file, one_line(key), show(value), self.prefix:sub(1, -2),
                     inside and show(inside) or "nothing", self:published_sizes())
+    end
+    if type(value) == "table" and not json.is_array(value) and next(value) ~= nil and not is_part(key) then
+      failure.usage("%s: pipeplan does not know what '%s' is beside '%s'%s; it may be a part of the model with parameters of its own. Take it "
+                    .. "out of the file if it is not, or %s", self.file, one_line(key), self.prefix:sub(1, -2),
+                    failure.suggestion(key, names_of_parts()), self:published_sizes())
     end
   end
 end

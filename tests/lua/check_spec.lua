@@ -244,6 +244,16 @@ describe("policy check", function()
                    one([[reject { id = "x", gpus = under(1), message = "m" }]], "impossible").message)
   end)
 
+  -- A condition that takes a part of every run of values, and leaves no end of the field out.
+  it("says of what two rows hold for an example where it is no run of values", function()
+    local field_of_row = { gpus = "even", layers = "not_multiple_of(4)", pipeline_parallel = "odd", context_parallel = "not_multiple_of(64)",
+                           sequence_length = "not_multiple_of(7)", microbatches = "odd" }
+    for field, condition in pairs(field_of_row) do
+      local found = with_code(check_of(("row { id = 'x', %s = %s, try = { '1f1b' } }"):format(field, condition)), "overlap")
+      assert.matches("rows 'x' and 'small_run' both hold for .*" .. (field == "gpus" and "gpus under 100, " or field .. " ") .. "such as %d", found[1].message)
+    end
+  end)
+
   it("finds a reject that another reject makes idle, and names it", function()
     local finding = one([[reject { id = "very_deep", pipeline_parallel = over(70), message = "m" }]], "never_fires")
     assert.matches("reject 'very_deep' changes nothing: 'too_deep' drops all its candidates", finding.message)

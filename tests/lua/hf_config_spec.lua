@@ -371,6 +371,23 @@ describe("a family without experts", function()
     assert.matches("'mixture_layers' (12) stands beside", refusal(outer{ mixture_layers = 12 }, nil, "none"), 1, true)
   end)
 
+  it("may stand beside parts that are known by name, and no others", function()
+    local function beside(part)
+      return { architectures = { "SomethingForConditionalGeneration" }, [part] = { hidden_size = 1152 }, text_config = llama{ architectures = absent } }
+    end
+    assert.equal(8030261248, hf.read(beside "generation_config", "x").total_parameters)
+    assert.matches("does not know what 'vision_confg' is beside 'text_config', did you mean 'vision_config'?", refusal(beside "vision_confg"), 1, true)
+    assert.matches("does not know what 'speech_model' is beside 'text_config'; it may be a part", refusal(beside "speech_model"), 1, true)
+  end)
+
+  it("has a head of keys and values for each head where the file says no number, and says so", function()
+    local found = hf.read(llama{ num_key_value_heads = absent }, "x")
+    assert.equal(32, found.shape.kv_heads)   -- transformers' LlamaConfig: num_key_value_heads = num_attention_heads where it is None
+    assert.same({ field = "model.kv_heads", value = 32,
+                  why = "'num_key_value_heads' is not in the file: as many as heads, as LlamaForCausalLM takes it" }, found.assumptions[1])
+    assert.same({}, hf.read(llama(), "x").assumptions)
+  end)
+
   it("may say that it has none", function()
     assert.equal(8030261248, hf.read(llama{ num_experts = 0, num_local_experts = json.null }, "x").total_parameters)
   end)
