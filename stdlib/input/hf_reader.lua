@@ -283,8 +283,8 @@ function reader:check_outer()
                     inside and show(inside) or "nothing", self:published_sizes())
     end
     if type(value) == "table" and not json.is_array(value) and next(value) ~= nil and not is_part(key) then
-      failure.usage("%s: pipeplan does not know what '%s' is beside '%s'%s; it may be a part of the model with parameters of its own. Take it "
-                    .. "out of the file if it is not, or %s", self.file, one_line(key), self.prefix:sub(1, -2),
+      failure.usage("%s: pipeplan does not know what '%s' is beside '%s'%s; it may be a part of the model with parameters of its own. Take "
+                    .. "it out of the file if it is not, or %s", self.file, one_line(key), self.prefix:sub(1, -2),
                     failure.suggestion(key, names_of_parts()), self:published_sizes())
     end
   end
