@@ -52,6 +52,7 @@
 --                at, where it is not the first one of its message. Not to be disabled by any policy
 -- plan_rules     those of the rules that plans are held against: all but by = "engine"
 -- program        fields of a plan that stand in a program of the user's, so that a launch need not say them
+-- gpus_elsewhere true: how many GPUs a launch gets stands in no file
 -- notes, source  for people
 -- A derived framework (derive.lua) also has base: the name of the other, and spell: function, how it writes a key of that. What only who reads
 -- or writes a framework's files asks for is made when somebody does (parts.lua).

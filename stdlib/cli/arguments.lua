@@ -22,6 +22,20 @@ local function asks_for_help(list)
   return false
 end
 
+-- A value that is a negative number belongs to the option before it: "--gpus -1" is "--gpus=-1", and no option of its own.
+local function with_negatives(list)
+  local out, skip = {}, false
+  for i, argument in ipairs(list) do
+    local value = list[i + 1]
+    if argument == "--" then return table.move(list, i, #list, #out + 1, out) end
+    if skip then skip = false
+    elseif argument:find "^%-%-[%w_-]+$" and value and (value:find "^%-%.?%d" or value == "-inf" or value == "-nan") then
+      out[#out + 1], skip = argument .. "=" .. value, true
+    else out[#out + 1] = argument end
+  end
+  return out
+end
+
 local function finished(parsed)
   if parsed.output == "-" then parsed.output = nil end  -- standard output
   return parsed
@@ -31,7 +45,7 @@ end
 -- stands there; what cannot be read is answered in one line.
 function arguments.parse(parser, list, command)
   if asks_for_help(list) then return nil, parser:get_help() .. "\n" end
-  local good, parsed = parser:pparse(list)
+  local good, parsed = parser:pparse(with_negatives(list))
   if not good then
     local unknown = parsed:match "^unknown option '%-%-([%w_-]+)'"
     local elsewhere = unknown and require("pipeplan.names").in_options(unknown) or ""
@@ -46,7 +60,7 @@ end
 -- make() the one that knows all, for whoever asks for help or writes what cannot be read.
 function arguments.parse_few(make, list, command)
   if not asks_for_help(list) then
-    local good, parsed = make(list):pparse(list)
+    local good, parsed = make(list):pparse(with_negatives(list))
     if good then return finished(parsed) end
   end
   return arguments.parse(make(), list, command)

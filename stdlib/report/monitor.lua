@@ -154,12 +154,15 @@ function report.warnings(run)
   add(steps.undefined > 0, "NaN or infinite loss or gradient in %s, first at iteration %s: no schedule is worth keeping for that",
       plural(steps.undefined, "iteration"), steps.first_undefined and format.integer(steps.first_undefined))
   add(steps.skipped > 0, "%s skipped (loss scale)", plural(steps.skipped, "iteration"))
-  local ranks = has_ranks_without_number(steps)
+  local ranks = steps.repeated > 0 and has_ranks_without_number(steps)
   add(ranks, "%s of %s are of iterations that were logged before%s: several ranks write into one file without their number. Give the log "
       .. "of one rank, or let the launcher write numbers (torchrun --tee 3, srun --label)", format.integer(steps.repeated),
       plural(steps.lines, "line"), steps.restarts > 0 and ", going back " .. plural(steps.restarts, "time") or "")
-  add(not ranks and steps.restarts > 0, "%s: iterations begin anew; of those logged twice (%s) the later line counts",
-      plural(steps.restarts, "restart"), format.integer(steps.repeated))
+  add(steps.restarts > 0 and steps.repeated == 0, "iterations go back %s, and none stands twice: the lines are not in their order",
+      plural(steps.restarts, "time"))
+  add(not ranks and steps.restarts > 0 and steps.repeated > 0,
+      "%s: iterations begin anew; of those logged twice (%s) the later line counts", plural(steps.restarts, "restart"),
+      format.integer(steps.repeated))
   add(not ranks and steps.restarts == 0 and steps.repeated > 0, "%s logged twice: the later line counts",
       plural(steps.repeated, "iteration"))
   add(steps.senseless > 0, "%s with tokens per second that no step takes: not this plan's run?", plural(steps.senseless, "line"))

@@ -97,6 +97,20 @@ describe("bad input", function()
                  headline "--model DIR/none.json")
   end)
 
+  it("with a negative number as the word behind its option", function()
+    for line, message in pairs {
+      ["plan --gpus -1"] = 'command line: --gpus is "-1": expected a whole number of GPUs, at least 1 and at most 10000000, or "minimum"; nearest: 1',
+      ["plan --gpus -inf"] = 'command line: --gpus is "-inf": expected a number of GPUs such as 2048, or "minimum"',
+      ["simulate 1f1b --microbatches 4 --ranks -4"] = "--ranks must be an integer ≥ 1, got '-4'",
+      ["simulate 1f1b --microbatches 4 --ranks 4 --p2p -0.5"] = '--p2p: expected a time such as "10us", got -0.5: less than nothing',
+      ["simulate 1f1b --microbatches 4 --ranks 4 --times -1,1,1"] = '--times: expected a time such as "10us", got -1: less than nothing',
+      ["policy check --search -1"] = "--search must be a whole number ≥ 0, got '-1'",
+    } do
+      local result = program.run(line)
+      assert.same({ 2, "", "pipeplan: " .. message .. "\n" }, { result.status, result.stdout, result.stderr })
+    end
+  end)
+
   it("with JSON that lua-cjson would take without a word", function()
     for text, message in pairs {
       ['{"cluster": {"gpus": 8, "gpus": 16}}'] = '1:25: key "gpus" stands twice in one object (first in line 1, column 14)',

@@ -101,6 +101,22 @@ describe("pipeplan lint --plan", function()
     assert.same({ 0, "" }, { result.status, result.stderr }, result.stdout)
   end)
 
+  -- Primus's runner takes the number of GPUs from its command line or Slurm: AMD-AGI/Primus, runner/primus-cli-direct.sh
+  it("notes what nobody knows of a launch that does not say how many GPUs it gets", function()
+    local function in_format(format)
+      return program.run("plan examples/specs/llama-3.1-405b.json --accelerator MI300X --fabric roce --framework primus --date 2026-12-01 --format "
+                         .. format).stdout
+    end
+    local answer = in_format "json"
+    local gpus = json.decode(answer).gpus_used
+    local held = quoted(files.write("launch.yaml", in_format "primus")) .. " --plan " .. quoted(files.write("primus.json", answer))
+    local result = lint(held)
+    assert.equal(0, result.status, result.stdout)
+    for _, field in ipairs { "gpus_used", "parallelism_data", "microbatches" } do assert.matches("note[plan." .. field .. "]", result.stdout, 1, true) end
+    assert.matches("nothing to say", lint(held .. " --gpus " .. gpus).stdout, 1, true)
+    assert.equal(1, lint(held .. " --gpus " .. 2 * gpus).status)
+  end)
+
   it("ends with 1 on every field in which the launch differs", function()
     for field, more in pairs { ["parallelism.tensor"] = "--tensor-model-parallel-size 4", microbatches = "--global-batch-size 64",
                                layers_per_stage = "--decoder-first-pipeline-num-layers 7 --decoder-last-pipeline-num-layers 9",

@@ -199,6 +199,15 @@ describe("a run", function()
     assert.matches("1 restart: iterations begin anew; of those logged twice (50) the later line counts", found.warnings[1], 1, true)
   end)
 
+  it("whose lines stand in another order is told to be so, and nothing of ranks or restarts", function()
+    local lines = {}
+    for line in monitoring.log(1, 100, 27.2):gmatch "[^\n]+\n" do table.insert(lines, #lines % 3 + 1, line) end
+    local found = object(table.concat(lines))
+    assert.equal("keep", found.verdict)
+    assert.matches("^iterations go back %d+ times, and none stands twice: the lines are not in their order$", found.warnings[1])
+    for _, warning in ipairs(found.warnings) do assert.is_nil(warning:find "ranks write" or warning:find "begin anew") end
+  end)
+
   it("of several ranks that say no number is told to be so, whether they keep step or not", function()
     local lines = {}
     for line in monitoring.log(1, 100, 27.2):gmatch "[^\n]+\n" do lines[#lines + 1] = line end

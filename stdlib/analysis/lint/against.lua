@@ -244,19 +244,25 @@ local function names_a_model(result)
   return not known
 end
 
+-- What nobody knows of a launch that does not say how many GPUs it gets.
+local follows_from_gpus = { gpus_used = true, ["parallelism.data"] = true, microbatches = true }
+
 -- → findings of differences, for lint's list.
 function against.compare(result, read, plan, path)
   local out = {}
   local function note(field, wanted, found, key)
     local value = key and result.get and result.get(key)
     local setting = value and value.setting
+    local unsaid = found == nil and result.entry.gpus_elsewhere and follows_from_gpus[field]
     out[#out + 1] = {
-      id = "plan." .. field:gsub("^%-%-", ""):gsub("[.-]", "_"), severity = "error", file = setting and setting.file or result.file,
+      id = "plan." .. field:gsub("^%-%-", ""):gsub("[.-]", "_"), severity = unsaid and "note" or "error",
+      file = setting and setting.file or result.file,
       line = setting and setting.line or result.launch.line or 1,
       key = setting and setting.key or value and value.key and value.key.key or nil,
       value = found ~= nil and shown(found) or nil, nearest = shown(wanted), source = path,
       message = found ~= nil and string.format("the plan has %s %s, the launch %s", field, shown(wanted), shown(found))
-                or string.format("the plan has %s %s, and what the launch has is not known", field, shown(wanted)),
+                or string.format("the plan has %s %s, and what the launch has is not known%s", field, shown(wanted),
+                                 unsaid and ": how many GPUs it gets stands in no file (--gpus N)" or ""),
     }
   end
   local more, elsewhere_said, in_program = derived(result, read), names_a_model(result), {}

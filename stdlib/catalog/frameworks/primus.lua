@@ -31,6 +31,7 @@ end
 
 return derive(megatron, {
   name = "primus", title = "Primus",
+  gpus_elsewhere = true,   -- runner/primus-cli-*.sh take them from the command line or Slurm, and no key of the file says them
   versions = { { name = "@fd1eeabb", what = "AMD-AGI/Primus, 22 August 2026" } },
   schedules = {
     ["1f1b"] = { flag = "pipeline_model_parallel_size" },
