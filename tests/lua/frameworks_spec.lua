@@ -49,7 +49,8 @@ describe("the table of a framework", function()
                      "loss", "weight_gradients",
                      "recipes", "spell",
                      "communicators", "host_floor", "keys", "gone", "rules", "plan_rules", "notes", "source", "base", "chosen",
-                     "argparse", "facts", "required", "writes", "unplanned", "unsaid", "program", "gpus_elsewhere", "accepts", "unverified", "strangers" }, name)
+                     "argparse", "facts", "required", "writes", "unplanned", "unsaid",
+                     "program", "gpus_elsewhere", "accepts", "unverified", "strangers" }, name)
       known(entry.has, { "tensor", "context", "expert", "expert_tensor", "sequence_parallel", "tied_embeddings" }, name)
       known(entry.names, { "microbatches", "pipeline" }, name)
       known(entry.sharding, { "with_pipeline", "alone", "gradients", "in_place", "master", "bucket", "bucket_per_rank", "source" }, name)
