@@ -175,9 +175,13 @@ static void wait_for_host(const pp_scene *at, const pp_work *job, const pp_again
   const double ahead = sum_of(&terms[FORWARD]) + out->alltoall_forward;
   const double back = sum_of(&terms[INPUT]) + sum_of(&terms[WEIGHT]) + out->alltoall_backward;
   const double late = fmax(0, backward + rerun - back);
-  terms[FORWARD].host = fmax(0, forward - ahead) + (waits ? host->waiting * fmin(forward, ahead) : 0);
+  out->launch_forward = forward;
+  out->launch_backward = backward + rerun;
+  out->lost_forward = waits ? host->waiting * fmin(forward, ahead) : 0;
+  out->lost_backward = waits ? host->waiting * fmin(backward + rerun, back) : 0;
+  terms[FORWARD].host = fmax(0, forward - ahead) + out->lost_forward;
   terms[WEIGHT].host = fmin(late, fmax(0, LAUNCHES_OF_WEIGHTS * backward - sum_of(&terms[WEIGHT])));
-  terms[INPUT].host = late - terms[WEIGHT].host + (waits ? host->waiting * fmin(backward + rerun, back) : 0);
+  terms[INPUT].host = late - terms[WEIGHT].host + out->lost_backward;
 }
 
 /* Of I, what is computed again before it. */
@@ -323,6 +327,10 @@ static void add_seconds(pp_block_seconds *sum, const pp_block_seconds *more) {
   sum->context_exposed += more->context_exposed;
   sum->host_forward += more->host_forward;
   sum->host_backward += more->host_backward;
+  sum->launch_forward += more->launch_forward;
+  sum->launch_backward += more->launch_backward;
+  sum->lost_forward += more->lost_forward;
+  sum->lost_backward += more->lost_backward;
 }
 
 static void add_block(pp_block_seconds *sum, pp_pass_terms terms[PP_PASSES], const pp_block_seconds *more, const pp_pass_terms more_terms[PP_PASSES]) {
@@ -397,16 +405,20 @@ void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCK
     out->context_exposed += count * blocks[i].context_exposed;
     out->host_forward += count * blocks[i].host_forward;
     out->host_backward += count * blocks[i].host_backward;
+    out->launch_forward += count * blocks[i].launch_forward;
+    out->launch_backward += count * blocks[i].launch_backward;
+    out->lost_forward += count * blocks[i].lost_forward;
+    out->lost_backward += count * blocks[i].lost_backward;
   }
 }
 
 double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, const pp_stage_seconds *backward) {
-  const double alone = forward->forward + backward->full;
+  const double alone = forward->forward + backward->full, longer = fmax(forward->forward, backward->full);
   const double alltoall = forward->alltoall_forward + backward->alltoall_backward;
-  if (device->pair_share > 0) return fmax(device->pair_share * alone, fmax(forward->forward, backward->full));
+  if (device->pair_share > 0) return fmax(device->pair_share * alone, longer);
   if (!device->hides_alltoall || alltoall <= 0) return alone;
-  const double compute = alone - alltoall;
-  const double pair = device->hidden_share > 0 ? alone - device->hidden_share * fmin(compute, alltoall)
-                                               : fmax(compute, alltoall) + device->overlap_overhead * compute;
-  return fmin(fmax(pair, fmax(forward->forward, backward->full)), alone);
+  const double compute = alone - alltoall, share = device->hidden_share;
+  const double pair = share > 0 ? alone - share * fmin(compute, alltoall) : fmax(compute, alltoall) + device->overlap_overhead * compute;
+  const double launches = forward->launch_forward + backward->launch_backward, lost = forward->lost_forward + backward->lost_backward;
+  return fmin(fmax(pair, fmax(longer, launches + (1 - share) * lost)), alone);
 }

@@ -25,6 +25,8 @@ typedef struct {
   double context_exposed;          /* the rest of it: part of forward and input */
   double host_forward;             /* what the card waits for its host: part of forward, and of input and weight */
   double host_backward;
+  double launch_forward, launch_backward;  /* what launching F and B takes the host, whether the card waits for it or not */
+  double lost_forward, lost_backward;      /* of host_…: what the host's waiting for rows of experts costs */
 } pp_block_seconds;
 
 /* What the seconds of F, I or W of a block are made of; they sum to them. */
@@ -50,15 +52,16 @@ typedef struct {
   double forward, input, weight, full;
   double alltoall_forward, alltoall_backward;  /* their share of forward, and of input and full */
   double tensor, context, context_exposed;     /* as in pp_block_seconds, like the next */
-  double host_forward, host_backward;
+  double host_forward, host_backward, launch_forward, launch_backward, lost_forward, lost_backward;
 } pp_stage_seconds;
 
 void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCKS], pp_stage_seconds *out);
 
 /*
 ** F&B = clamp(max(compute, all-to-all) + overhead, max(F, B), F + B): compute is what both do beside communication, all-to-all what both
-** send. With hidden_share: F + B less that share of the shorter of compute and all-to-all. Without anything that hides it: F + B. Where its
-** share of F + B was measured: that, and no less than the longer of both alone.
+** send. With hidden_share: F + B less that share of the shorter of compute and all-to-all. Either way one host launches both: no less than that,
+** and what its waiting for rows of experts costs, but for the share of it that is hidden. So no slower network makes a pair faster, beyond that
+** share. Without anything that hides it: F + B. Where its share of F + B was measured: that, and no less than the longer of both alone.
 */
 double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, const pp_stage_seconds *backward);
 

@@ -160,6 +160,10 @@ void pp_profile_scale_seconds(const pp_profile_factors *factors, pp_block_second
     block->context_exposed *= change;
     block->host_forward *= factors->of[PP_MEASURED_FORWARD][i];
     block->host_backward *= factors->of[PP_MEASURED_INPUT][i];
+    block->launch_forward *= factors->of[PP_MEASURED_FORWARD][i];
+    block->launch_backward *= factors->of[PP_MEASURED_INPUT][i];
+    block->lost_forward *= factors->of[PP_MEASURED_FORWARD][i];
+    block->lost_backward *= factors->of[PP_MEASURED_INPUT][i];
   }
 }
 

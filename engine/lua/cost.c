@@ -79,7 +79,9 @@ static int cost_blocks(lua_State *L) {
       { "full", blocks[i].full },
       { "alltoall_forward", blocks[i].alltoall_forward }, { "alltoall_backward", blocks[i].alltoall_backward },
       { "tensor", blocks[i].tensor }, { "context", blocks[i].context }, { "context_exposed", blocks[i].context_exposed },
-      { "host_forward", blocks[i].host_forward }, { "host_backward", blocks[i].host_backward }, { NULL, 0 } });
+      { "host_forward", blocks[i].host_forward }, { "host_backward", blocks[i].host_backward },
+      { "launch_forward", blocks[i].launch_forward }, { "launch_backward", blocks[i].launch_backward },
+      { "lost_forward", blocks[i].lost_forward }, { "lost_backward", blocks[i].lost_backward }, { NULL, 0 } });
     lua_setfield(L, -2, pp_block_names[i]);
   }
   return 1;
@@ -137,13 +139,16 @@ static int cost_stage(lua_State *L) {
     { "forward", out.forward }, { "input", out.input }, { "weight", out.weight }, { "full", out.full },
     { "alltoall_forward", out.alltoall_forward }, { "alltoall_backward", out.alltoall_backward },
     { "tensor", out.tensor }, { "context", out.context }, { "context_exposed", out.context_exposed },
-    { "host_forward", out.host_forward }, { "host_backward", out.host_backward }, { NULL, 0 } });
+    { "host_forward", out.host_forward }, { "host_backward", out.host_backward },
+    { "launch_forward", out.launch_forward }, { "launch_backward", out.launch_backward },
+    { "lost_forward", out.lost_forward }, { "lost_backward", out.lost_backward }, { NULL, 0 } });
   return 1;
 }
 
 static void check_stage_seconds(lua_State *L, const char *call, const char *name, pp_stage_seconds *out) {
   static const char *const known[] = { "forward", "input", "weight", "full", "alltoall_forward", "alltoall_backward", "tensor", "context",
-                                       "context_exposed", "host_forward", "host_backward", NULL };
+                                       "context_exposed", "host_forward", "host_backward", "launch_forward", "launch_backward",
+                                       "lost_forward", "lost_backward", NULL };
   memset(out, 0, sizeof *out);
   pp_args_table(L, 1, call, name);
   const int index = lua_gettop(L);
@@ -154,6 +159,10 @@ static void check_stage_seconds(lua_State *L, const char *call, const char *name
   out->full = pp_args_number_or(L, index, call, "full", 0, HUGE_VAL, out->input + out->weight);
   out->alltoall_forward = pp_args_number_or(L, index, call, "alltoall_forward", 0, out->forward, 0);
   out->alltoall_backward = pp_args_number_or(L, index, call, "alltoall_backward", 0, out->full, 0);
+  out->launch_forward = pp_args_number_or(L, index, call, "launch_forward", 0, HUGE_VAL, 0);
+  out->launch_backward = pp_args_number_or(L, index, call, "launch_backward", 0, HUGE_VAL, 0);
+  out->lost_forward = pp_args_number_or(L, index, call, "lost_forward", 0, out->forward, 0);
+  out->lost_backward = pp_args_number_or(L, index, call, "lost_backward", 0, out->full, 0);
   lua_pop(L, 1);
 }
 

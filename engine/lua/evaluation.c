@@ -72,13 +72,17 @@ static void set_stages(lua_State *L, const pp_evaluation *self) {
   lua_createtable(L, self->stages, 0);
   for (int s = 0; s < self->stages; s++) {
     const pp_stage_seconds *seconds = &self->seconds[s];
-    lua_createtable(L, 0, 6);
+    lua_createtable(L, 0, 14);
     pp_set_number(L, "forward", seconds->forward);
     pp_set_number(L, "input", seconds->input);
     pp_set_number(L, "weight", seconds->weight);
     pp_set_number(L, "full", seconds->full);
     pp_set_number(L, "host_forward", seconds->host_forward);
     pp_set_number(L, "host_backward", seconds->host_backward);
+    pp_set_number(L, "launch_forward", seconds->launch_forward);
+    pp_set_number(L, "launch_backward", seconds->launch_backward);
+    pp_set_number(L, "lost_forward", seconds->lost_forward);
+    pp_set_number(L, "lost_backward", seconds->lost_backward);
     pp_set_number(L, "alltoall_forward", seconds->alltoall_forward);
     pp_set_number(L, "alltoall_backward", seconds->alltoall_backward);
     lua_rawseti(L, -2, s + 1);

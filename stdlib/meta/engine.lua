@@ -48,6 +48,10 @@
 ---@field context_exposed number what attention does not hide of it, part of forward and input
 ---@field host_forward number what the card waits for its host, part of forward
 ---@field host_backward number … part of input and weight
+---@field launch_forward number what the launches of F take the host
+---@field launch_backward number … of B
+---@field lost_forward number of host_forward: what the host's waiting for rows of experts costs
+---@field lost_backward number … of host_backward
 
 --- What the seconds of one block are made of.
 ---@class pipeplan.engine.block_terms
@@ -583,6 +587,10 @@
 ---@field context_exposed? number what attention does not hide of it, part of the others
 ---@field host_forward? number what the card waits for its host, part of forward
 ---@field host_backward? number … part of input and full
+---@field launch_forward? number what the launches of F take the host; ≥ 0; default 0
+---@field launch_backward? number … of B; ≥ 0; default 0
+---@field lost_forward? number of host_forward: what the host's waiting for rows of experts costs; ≥ 0; default 0
+---@field lost_backward? number … of host_backward; ≥ 0; default 0
 
 --- Seconds that a step takes beside the pipeline.
 ---@class pipeplan.engine.step_seconds

@@ -410,6 +410,39 @@ static void a_measured_pair_is_no_shorter_than_its_halves(void **state) {
   expect(9, pp_cost_pair(&device, &forward, &forward), 1e-12);
 }
 
+/* One host launches both, whatever runs on the card meanwhile: 5 and 7 of F + B = 15, where 6 would do for the card. */
+static void a_pair_takes_no_less_than_its_launches(void **state) {
+  const pp_stage_seconds launched = { .forward = 6, .full = 9, .alltoall_forward = 4, .alltoall_backward = 5, .launch_forward = 5, .launch_backward = 7 };
+  (void)state;
+  expect(12, pp_cost_pair(&ideal, &launched, &launched), 1e-12);
+}
+
+/* A network that takes longer, or a slower host, makes no pair faster, but for the share that is hidden of what the host's waiting for rows of experts
+** costs: here a tenth of the shorter of card and host, so at most 0.42 of an eleventh of the whole. */
+static void no_slower_network_or_host_makes_a_pair_faster(void **state) {
+  pp_device device = ideal;
+  (void)state;
+  for (int way = 0; way < 2; way++) {
+    const double hidden = way * 0.42, slack = 1 - hidden / 11 - 1e-12;
+    double before[21] = { 0 };   /* [sent]: with a faster host */
+    device.hidden_share = hidden;
+    for (int host = 0; host <= 40; host++) {
+      double less = 0;
+      for (int sent = 1; sent <= 20; sent++) {   /* the card computes 4 and 6, the host launches two fifths and three */
+        const double a = sent, launch[2] = { 0.4 * host, 0.6 * host }, lost[2] = { 0.1 * fmin(4 + a, launch[0]), 0.1 * fmin(6 + a, launch[1]) };
+        const double forward = fmax(4 + a, launch[0]) + lost[0], full = fmax(6 + a, launch[1]) + lost[1];
+        const pp_stage_seconds at = { .forward = forward, .full = full, .alltoall_forward = a, .alltoall_backward = a,
+                                      .launch_forward = launch[0], .launch_backward = launch[1], .lost_forward = lost[0], .lost_backward = lost[1] };
+        const double pair = pp_cost_pair(&device, &at, &at);
+        assert_true(pair >= less * slack && pair >= before[sent] * slack);
+        assert_true(pair >= host * (1 - 1e-12) && pair <= (forward + full) * (1 + 1e-12));
+        less = fmax(less, pair);
+        before[sent] = fmax(before[sent], pair);
+      }
+    }
+  }
+}
+
 static void a_pair_without_all_to_all_gains_nothing(void **state) {
   const pp_stage_seconds dense = { .forward = 2, .full = 4 };
   (void)state;
@@ -484,6 +517,8 @@ int main(void) {
     cmocka_unit_test(a_stage_is_the_sum_of_its_blocks_with_all_to_all_exposed),
     cmocka_unit_test(a_pair_hides_the_shorter_of_compute_and_alltoall),
     cmocka_unit_test(a_measured_pair_is_no_shorter_than_its_halves),
+    cmocka_unit_test(a_pair_takes_no_less_than_its_launches),
+    cmocka_unit_test(no_slower_network_or_host_makes_a_pair_faster),
     cmocka_unit_test(a_pair_without_all_to_all_gains_nothing),
     cmocka_unit_test(a_hop_carries_the_boundary_activations),
     cmocka_unit_test(a_link_may_be_slow_but_not_still),

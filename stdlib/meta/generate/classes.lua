@@ -288,6 +288,10 @@ classes.stage_seconds = { meaning = "Seconds of a stage for one microbatch, exec
   { "context_exposed", "number", "what attention does not hide of it, part of the others", optional = true },
   { "host_forward", "number", "what the card waits for its host, part of forward", optional = true },
   { "host_backward", "number", "… part of input and full", optional = true },
+  { "launch_forward", "number", "what the launches of F take the host", low = 0, default = 0 },
+  { "launch_backward", "number", "… of B", low = 0, default = 0 },
+  { "lost_forward", "number", "of host_forward: what the host's waiting for rows of experts costs", low = 0, default = 0 },
+  { "lost_backward", "number", "… of host_backward", low = 0, default = 0 },
 } }
 
 -- ------------------------------------------------------------------------------------------------------------------- what they answer
@@ -338,6 +342,8 @@ classes.block_seconds = { meaning = "Seconds of one block for one microbatch on 
   result("tensor", "TP collectives, part of the first three"), result("context", "the ring of keys and values"),
   result("context_exposed", "what attention does not hide of it, part of forward and input"),
   result("host_forward", "what the card waits for its host, part of forward"), result("host_backward", "… part of input and weight"),
+  result("launch_forward", "what the launches of F take the host"), result("launch_backward", "… of B"),
+  result("lost_forward", "of host_forward: what the host's waiting for rows of experts costs"), result("lost_backward", "… of host_backward"),
 } }
 classes.seconds_by_block = { fields = per_block "pipeplan.engine.block_seconds" }
 classes.pass_terms = { meaning = "What the seconds of one pass of a block are made of: their sum.", fields = {
