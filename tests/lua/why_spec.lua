@@ -193,7 +193,7 @@ describe("the steps to a plan", function()
   it("stand beside the rules: the row that decides, those behind it, the kernel that is used", function()
     local because = {}
     for _, rule in ipairs(decided("qwen3-235b").rules) do because[rule.id] = rule.because end
-    assert.equal("architecture = moe, expert_parallel over 1 (it is 32): decides", because.moe_with_ep)
+    assert.matches("^architecture = moe, expert_parallel over 1 %(it is %d+%): decides$", because.moe_with_ep)
     assert.matches("; moe_with_ep stands before it$", because.dense)
     assert.matches(": used$", because.deepep)
     assert.matches("; not used$", because.nccl_alltoall)
