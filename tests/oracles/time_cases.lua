@@ -96,8 +96,8 @@ between("Megatron-Bridge", "Llama-3-70B, 64 H100: batch 128 to 256", "speed",
 add("Megatron-Bridge", "DeepSeek-V3, 256 GB300: batch 4,096 to 15,360", "speed", 1.013,
     tokens("deepseek-v3", with(deepseek, { batch = 15360 })) / tokens("deepseek-v3", deepseek), 0.02)
 
--- Megatron-Bridge skills/nemo-mbridge-perf-expert-parallel-overlap @067f987: Qwen3-30B-A3B on 16 H100, EP 16: seconds of a step, with HybridEP
--- and CUDA graphs of the router, with NCCL and none
+-- Megatron-Bridge skills/nemo-mbridge-perf-expert-parallel-overlap @067f987: Qwen3-30B-A3B on 16 H100, EP 16: seconds of a step, with
+-- HybridEP and CUDA graphs of the router, with NCCL and none
 local qwen = { accelerator = "H100", gpus = 16, precision = "bf16", batch = 1024, micro_batch = 1, sequence = 4096, tensor = 1, context = 1,
                expert = 16, pipeline = 1, virtual = 1 }
 local skill = { { "nccl_alltoall", false, 41.25 }, { "nccl_alltoall", true, 31.31 }, { "hybrid_ep", false, 24.71 },
