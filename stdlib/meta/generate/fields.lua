@@ -25,6 +25,7 @@ local function value_of(entry)
   if entry.type == "quantity" and shown[entry.unit] then text = shown[entry.unit] end
   -- a limit that no reader will meet says nothing
   local low, high = entry.low, entry.high
+  if entry.unit == "fraction" and high then text = string.format("%g to %g", low or 0, high) end
   if entry.type == "integer" and low and low > 1 or entry.type == "integers" or (high and high < 1e6 and entry.unit ~= "fraction") then
     text = text .. ", " .. format.range(low, high, entry.unit)
   end
