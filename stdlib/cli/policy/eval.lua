@@ -15,7 +15,8 @@ local MOST_VALUES = 12
 local WIDEST_VALUE = 50  -- of a text; --format json has all of it
 
 local examples = [[
-Exit status: 0 the rule holds for a candidate, or for the plan where it is about that; 1 for none.
+Exit status: 0 the rule holds for a candidate, or for the plan where it is about that; 1 for none. Of
+an expression: 0 it has a value for a candidate; 3 for none; 6 it is no Lua.
 
 Examples:
    pipeplan policy eval odd_microbatches examples/specs/deepseek-v3.json
