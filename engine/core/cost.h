@@ -59,9 +59,10 @@ void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCK
 
 /*
 ** F&B = clamp(max(compute, all-to-all) + overhead, max(F, B), F + B): compute is what both do beside communication, all-to-all what both
-** send. With hidden_share: F + B less that share of the shorter of compute and all-to-all. Either way one host launches both: no less than that,
-** and what its waiting for rows of experts costs, but for the share of it that is hidden. So no slower network makes a pair faster, beyond that
-** share. Without anything that hides it: F + B. Where its share of F + B was measured: that, and no less than the longer of both alone.
+** send. With hidden_share: F + B less that share of the shorter of compute and all-to-all. Either way one host launches both: no less than
+** that, and what its waiting for rows of experts costs, but for the share of it that is hidden. So no slower network makes a pair faster,
+** beyond that share. Without anything that hides it: F + B. Where its share of F + B was measured: that, and no less than the longer of both
+** alone.
 */
 double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, const pp_stage_seconds *backward);
 

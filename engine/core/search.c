@@ -111,8 +111,8 @@ void pp_search_free(pp_search *search) {
 
 size_t pp_search_bytes(const pp_search *search) {
   const size_t rows = search->candidates.count, prices = rows > 0 ? (size_t)search->layout_of[rows - 1] + 1 : 0;
-  const size_t row = sizeof *search->candidates.candidate + (PP_COLUMNS + 1) * sizeof(double) + sizeof *search->layout_of + sizeof *search->floor
-                     + sizeof *search->fullest + sizeof *search->split;
+  const size_t row = sizeof *search->candidates.candidate + (PP_COLUMNS + 1) * sizeof(double) + sizeof *search->layout_of +
+                     sizeof *search->floor + sizeof *search->fullest + sizeof *search->split;
   return rows * row + prices * sizeof *search->costs;
 }
 

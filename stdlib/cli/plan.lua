@@ -4,9 +4,11 @@
 local command_line = require "pipeplan.cli.arguments"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
+local fields = require "pipeplan.input.fields"
 local launches = require "pipeplan.report.launch.formats"
 local lists = require "pipeplan.base.lists"
 local options = require "pipeplan.input.options"
+local reading = require "pipeplan.base.reading"
 
 -- One plan allocates a few megabytes and is done: tracing them over and over would be a sixth of its time.
 local command = { pause = 1000 }
@@ -323,9 +325,28 @@ local function is_same(a, b)
   return a == b or a:gsub("^%./", "") == b:gsub("^%./", "") or engine.process.same_file(a, b)
 end
 
+-- Files that options name: of each field that is one, or a list of them, in which a run is PLAN.json[:N]=LOG. What goes wrong before they
+-- are opened is recorded too, and not in one of them.
+local function note_files(parsed, given)
+  for _, entry in ipairs(fields.list) do
+    local value = given[entry.name]
+    local parts = (entry.type == "path" or entry.type == "model") and ".+" or entry.type == "paths" and "[^,=]+"
+    if parts and type(value) == "string" then
+      for path in value:gmatch(parts) do
+        reading.note(path)
+        if entry.type == "paths" then reading.note(path:match "^(.*):%d+$" or path) end
+      end
+    end
+  end
+  for _, list in ipairs { parsed.spec, type(parsed.policy) == "table" and parsed.policy or {} } do
+    for _, path in ipairs(list) do reading.note(path) end
+  end
+end
+
 -- What is written is a file for each option; none of them may be read either, but what is kept goes into the calibration that holds
 -- (base/reading.lua).
-local function check_files(parsed)
+local function check_files(parsed, given)
+  note_files(parsed, given)
   local outputs = {}
   for _, option in ipairs { "output", "record", "keep" } do
     local path = parsed[option] ~= "-" and parsed[option] or nil
@@ -361,7 +382,7 @@ function command.run(arguments)
   local questions
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end
   local given = options.given(parsed)
-  check_files(parsed)
+  check_files(parsed, given)
   local runs = (given.measured or parsed.keep) and require("pipeplan.cli.measured").take(parsed, given)
   if runs and parsed.recommended then failure.usage "plan: --recommended and --measured are two questions: ask one" end
   local shortlist = shortlist_of(parsed)

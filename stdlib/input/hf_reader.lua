@@ -255,12 +255,7 @@ function reader:check_unread(ignored)
 end
 
 -- Is it the name of an object that a file has beside its text model?
-local function is_part(key)
-  for _, name in ipairs(nested_keys) do
-    if name == key then return true end
-  end
-  return config_keys.reason(key) ~= nil
-end
+local function is_part(key) return lists.contains(nested_keys, key) or config_keys.reason(key) ~= nil end
 
 local function names_of_parts()
   local list = table.move(nested_keys, 1, #nested_keys, 1, {})

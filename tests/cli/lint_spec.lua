@@ -101,7 +101,7 @@ describe("pipeplan lint --plan", function()
     assert.same({ 0, "" }, { result.status, result.stderr }, result.stdout)
   end)
 
-  -- Primus's runner takes the number of GPUs from its command line or Slurm: AMD-AGI/Primus, runner/primus-cli-direct.sh
+  -- Primus's runner takes the number of GPUs from its command line or Slurm: AMD-AGI/Primus @fd1eeabb, runner/primus-cli-direct.sh
   it("notes what nobody knows of a launch that does not say how many GPUs it gets", function()
     local function in_format(format)
       return program.run("plan examples/specs/llama-3.1-405b.json --accelerator MI300X --fabric roce --framework primus --date 2026-12-01 --format "

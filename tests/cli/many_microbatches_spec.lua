@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- many_microbatches_spec.lua: however many microbatches a step has, a plan stays small; what needs each of them by itself says how many it
--- takes. Address space is limited, so that what would grow with them cannot.
+-- takes. So does a plan that asks for many others. Address space is limited, so that what would grow with them cannot.
 
 local cjson = require "cjson"
 local files = require "policy_files"

@@ -57,6 +57,8 @@ describe("a file that is written", function()
     assert.equal(expected, read(place .. "/new"))
   end)
 
+  local run_and_plan = 'cp "$E"/monitor/healthy.log x; "$P" plan "$E"/specs/deepseek-v3.json --format json >y'
+
   -- What a command read, under whichever of its names, by way of whichever option or field: { set-up, arguments, file }.
   local read_by = {
     { 'cp "$E"/schedules/*.csv x.csv', "simulate ./x.csv", "x.csv" },
@@ -64,12 +66,7 @@ describe("a file that is written", function()
     { 'cp "$E"/profiles/4xH200.json x', "simulate 1f1b --ranks 4 --microbatches 8 --profile x", "x" },
     { 'cp "$E"/launch/llama3_70b.sh x.sh', "lint x.sh", "x.sh" },
     { 'cp "$E"/launch/llama3_70b.sh x.sh; "$P" plan "$E"/specs/deepseek-v3.json --format json >x', "lint x.sh --plan x", "x" },
-    { 'cp "$E"/monitor/healthy.log x; "$P" plan "$E"/specs/deepseek-v3.json --format json >y',
-      "monitor y x", "x" },
-    { 'cp "$E"/monitor/healthy.log x; "$P" plan "$E"/specs/deepseek-v3.json --format json >y',
-      "monitor y x", "y" },
-    { 'cp "$E"/monitor/healthy.log x; "$P" plan "$E"/specs/deepseek-v3.json --format json >y',
-      "monitor y - <x", "x" },
+    { run_and_plan, "monitor y x", "x" }, { run_and_plan, "monitor y x", "y" }, { run_and_plan, "monitor y - <x", "x" },
     { 'echo "warn { id = \'w\', message = \'w\', gpus = 1 }" >x.lua', "policy check --policy x.lua", "x.lua" },
     { 'mkdir d; echo "return 8" >d/own.lua; echo "warn { id = \'w\', message = \'w\', gpus = require(\'own\') }" >d/a.lua',
       "policy eval too_deep \"$E\"/specs/deepseek-v3.json --policy d", "d/own.lua" },

@@ -58,6 +58,13 @@ describe("plan --record", function()
     assert.equal("earlier\n", contents(path))
     ends_with("--record " .. spec, "--record is " .. spec .. ", which is read: expected another file")
     assert.equal("{}", contents(spec))
+    -- whatever is wrong with a file that an option reads, it stays as it is
+    for _, read in ipairs { "--model %s", "--profile %s", "--kernels %s", "--calibration %s", "--inventory %s", "--cluster.network.measured %s" } do
+      for _, written in ipairs { "-o %s", "--record %s", "--keep %s" } do
+        local result = program.run("plan " .. read:format(path) .. " " .. written:format(path))
+        assert.same({ 2, "", "earlier\n" }, { result.status, result.stdout, contents(path) }, read .. " " .. written)
+      end
+    end
     -- a model that only the spec names
     local model = files.write("model.json", contents "examples/models/tiny.json")
     local named = files.write("named.json", (contents "examples/specs/rules/does_not_fit.json"

@@ -380,14 +380,6 @@ describe("a family without experts", function()
     assert.matches("does not know what 'speech_model' is beside 'text_config'; it may be a part", refusal(beside "speech_model"), 1, true)
   end)
 
-  it("has a head of keys and values for each head where the file says no number, and says so", function()
-    local found = hf.read(llama{ num_key_value_heads = absent }, "x")
-    assert.equal(32, found.shape.kv_heads)   -- transformers' LlamaConfig: num_key_value_heads = num_attention_heads where it is None
-    assert.same({ field = "model.kv_heads", value = 32,
-                  why = "'num_key_value_heads' is not in the file: as many as heads, as LlamaForCausalLM takes it" }, found.assumptions[1])
-    assert.same({}, hf.read(llama(), "x").assumptions)
-  end)
-
   it("may say that it has none", function()
     assert.equal(8030261248, hf.read(llama{ num_experts = 0, num_local_experts = json.null }, "x").total_parameters)
   end)
@@ -412,6 +404,14 @@ describe("a key that pipeplan does not know", function()
 end)
 
 describe("the class of a config", function()
+  it("has a head of keys and values for each head where the file says no number, and says so", function()
+    local found = hf.read(llama{ num_key_value_heads = absent }, "x")
+    assert.equal(32, found.shape.kv_heads)   -- transformers' LlamaConfig: num_key_value_heads = num_attention_heads where it is None
+    assert.same({ field = "model.kv_heads", value = 32,
+                  why = "'num_key_value_heads' is not in the file: as many as heads, as LlamaForCausalLM takes it" }, found.assumptions[1])
+    assert.same({}, hf.read(llama(), "x").assumptions)
+  end)
+
   it("may be the same blocks under another head, and that is listed", function()
     for _, class in ipairs{ "LlamaModel", "LlamaForSequenceClassification" } do
       local model = hf.read(llama{ architectures = { class } }, "x")

@@ -412,13 +412,14 @@ static void a_measured_pair_is_no_shorter_than_its_halves(void **state) {
 
 /* One host launches both, whatever runs on the card meanwhile: 5 and 7 of F + B = 15, where 6 would do for the card. */
 static void a_pair_takes_no_less_than_its_launches(void **state) {
-  const pp_stage_seconds launched = { .forward = 6, .full = 9, .alltoall_forward = 4, .alltoall_backward = 5, .launch_forward = 5, .launch_backward = 7 };
+  const pp_stage_seconds launched = { .forward = 6, .full = 9, .alltoall_forward = 4, .alltoall_backward = 5,
+                                      .launch_forward = 5, .launch_backward = 7 };
   (void)state;
   expect(12, pp_cost_pair(&ideal, &launched, &launched), 1e-12);
 }
 
-/* A network that takes longer, or a slower host, makes no pair faster, but for the share that is hidden of what the host's waiting for rows of experts
-** costs: here a tenth of the shorter of card and host, so at most 0.42 of an eleventh of the whole. */
+/* A network that takes longer, or a slower host, makes no pair faster, but for the share that is hidden of what the host's waiting for rows
+** of experts costs: here a tenth of the shorter of card and host, so at most 0.42 of an eleventh of the whole. */
 static void no_slower_network_or_host_makes_a_pair_faster(void **state) {
   pp_device device = ideal;
   (void)state;
@@ -432,7 +433,8 @@ static void no_slower_network_or_host_makes_a_pair_faster(void **state) {
         const double a = sent, launch[2] = { 0.4 * host, 0.6 * host }, lost[2] = { 0.1 * fmin(4 + a, launch[0]), 0.1 * fmin(6 + a, launch[1]) };
         const double forward = fmax(4 + a, launch[0]) + lost[0], full = fmax(6 + a, launch[1]) + lost[1];
         const pp_stage_seconds at = { .forward = forward, .full = full, .alltoall_forward = a, .alltoall_backward = a,
-                                      .launch_forward = launch[0], .launch_backward = launch[1], .lost_forward = lost[0], .lost_backward = lost[1] };
+                                      .launch_forward = launch[0], .launch_backward = launch[1],
+                                      .lost_forward = lost[0], .lost_backward = lost[1] };
         const double pair = pp_cost_pair(&device, &at, &at);
         assert_true(pair >= less * slack && pair >= before[sent] * slack);
         assert_true(pair >= host * (1 - 1e-12) && pair <= (forward + full) * (1 + 1e-12));

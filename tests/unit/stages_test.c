@@ -166,7 +166,9 @@ static double heaviest(search_case *c, pp_candidate candidate, const int *layers
 /* In a V as FlagScale starts it, where all ranks but the first and the last hold as many layers, each an even number, half of them in either
 ** chunk: as fast as the fastest of all such splits, tried one by one. */
 static void of_splits_that_differ_at_the_ends_the_fastest_is_found(void **state) {
-  static const struct { int layers, ranks, vocab; } given[] = { { 64, 8, 512000 }, { 64, 8, 32000 }, { 62, 4, 512000 }, { 24, 2, 256000 }, { 90, 6, 4000 } };
+  static const struct { int layers, ranks, vocab; } given[] = {
+    { 64, 8, 512000 }, { 64, 8, 32000 }, { 62, 4, 512000 }, { 24, 2, 256000 }, { 90, 6, 4000 }
+  };
   (void)state;
   for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
     search_case c;
@@ -187,7 +189,8 @@ static void of_splits_that_differ_at_the_ends_the_fastest_is_found(void **state)
           trial[r] = trial[2 * ranks - 1 - r] = (r == 0 ? first : r < last ? between : total - first - (ranks - 2) * between) / 2;
         least = fmin(least, heaviest(&c, candidate, trial));
       }
-    if (heaviest(&c, candidate, layers) > least * (1 + 1e-9)) fail_msg("case %zu: %g s, the fastest %g s", i, heaviest(&c, candidate, layers), least);
+    const double found = heaviest(&c, candidate, layers);
+    if (found > least * (1 + 1e-9)) fail_msg("case %zu: %g s, the fastest %g s", i, found, least);
   }
 }
 
@@ -205,7 +208,8 @@ static void a_split_weighs_the_all_to_all_of_both_directions(void **state) {
   candidate.layout.data = 128;
   layers_of(&c, &candidate, layers);
   for (int first = 1; first < 61; first++) least = fmin(least, heaviest(&c, candidate, (int[]){ first, 61 - first }));
-  if (heaviest(&c, candidate, layers) > least * (1 + 1e-9)) fail_msg("%d and %d: %g s, the fastest %g s", layers[0], layers[1], heaviest(&c, candidate, layers), least);
+  const double found = heaviest(&c, candidate, layers);
+  if (found > least * (1 + 1e-9)) fail_msg("%d and %d: %g s, the fastest %g s", layers[0], layers[1], found, least);
 }
 
 int main(void) {
