@@ -24,7 +24,10 @@ local SIGKILL, SIGXCPU = 9, 24
 
 -- ------------------------------------------------------------------------------------------------------------- in a worker: one line
 
--- An answer on its way: exit status, a line of output, a message, a line of the record or "".
+-- An answer on its way: exit status, a line of output, a message, a line of the record or "". After END nothing is written any more: the
+-- message is the failure of the whole command.
+local END = 255
+
 local function pack(status, text, message, decided) return string.pack("<I1 s8 s8 s8", status, text, message, decided) end
 
 local function line_of(how, decision)
@@ -37,6 +40,12 @@ end
 local function problem(number, status, message, how, known)
   return pack(status, json.encode { error = { line = number, message = message, run = known.run, status = status } }, message,
               line_of(how, { line = number, status = status, problem = message, request = known.request, policy = known.policy }))
+end
+
+-- What a line names is opened in the worker, what is written in the stream: neither alone knows that they are one file.
+local function spare_outputs(how)
+  reading.spare("output", how.output)
+  reading.spare("record", how.record and how.record.path)
 end
 
 local function status_of(good) return good and failure.status.ok or failure.status.refused end
@@ -74,11 +83,14 @@ end
 -- → its answer, and whether all went as it should.
 local function answer_of(number, text, how)
   local known = {}
+  reading.forget()
   local good, outcome = xpcall(function()
     local status, told, decision = decide[how.verify and "verify" or "plan"](number, text, how, known)
     decision.line, decision.status, decision.request, decision.policy = number, status, known.request, known.policy
     return pack(status, told, "", line_of(how, decision))
   end, caught)
+  local spared, overwrites = failure.try(spare_outputs, how)
+  if not spared then return pack(END, "", overwrites.message, ""), true end
   if good then return outcome, true end
   local answer = failure.of(outcome)
   if answer then return problem(number, answer.status, answer.message, how, known), answer.status == failure.status.usage end
@@ -168,6 +180,7 @@ function lines.plan(how)
 
   local function done(item)
     local status, text, message, decided = string.unpack("<I1 s8 s8 s8", item.answer or lost(item, how))
+    if status == END then failure.usage("line %d: %s", item.number, message) end
     local before = item.earlier
     if before and item.answer and text ~= before.text then
       failure.usage("--resume %s: is not what line %d of standard input is planned as", before.place, item.number)

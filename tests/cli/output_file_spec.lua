@@ -92,6 +92,22 @@ describe("a file that is written", function()
     end
   end
 
+  -- The lines of a stream are planned in processes of their own.
+  for _, options in ipairs { "--output m.json", "--record m.json", "--output m.json --resume m.json" } do
+    it("is none that a line of a stream names: " .. options, function()
+      local _, problem, status, place = shell(([[
+        cp '%s'/examples/models/tiny.json m.json; cp m.json before; ln m.json n.json
+        rest='"cluster": { "gpus": 4, "accelerator": "H100" }, "training": { "tokens": "1T" }'
+        for model in '{}' '"n.json"' '"gone.json"'; do echo "{ \"model\": $model, $rest }"; done | "$P" plan --jsonl %s]]):format(source, options))
+      assert.equal(2, status)
+      local option = options:match "^%S+"
+      if not options:find "resume" then
+        assert.matches("\npipeplan: line 2: " .. option .. " is m.json, which is read: expected another file\n", problem, 1, true)
+      end
+      if option == "--output" then assert.equal(read(place .. "/before"), read(place .. "/m.json")) end
+    end)
+  end
+
   it("is held against all that is read, for one place opens it, beside the output that --resume goes on with", function()
     local out = shell(("cd '%s' && grep -rlE 'io[.](open|lines)' stdlib | sort"):format(source))
     assert.equal("stdlib/base/reading.lua\nstdlib/cli/resume.lua\n", out)
