@@ -4,6 +4,9 @@ sweep.lua: every value in its turn replaced by each of a list that has broken re
 models, profiles, times, plans, measured links, topologies, programs, logs, policies, --set, and options of the commands.
 
   tests/sweep/run [PART]     all of it, or of the kinds whose name has PART in it; prints what is wrong, and how many were tried
+  tests/sweep/run --together N [PART]
+                             N JSON files of each kind in which up to four numbers are small or large: each may be legal, and what they
+                             make together out of every range
 
 Each is run as the command that reads it, in this process. What is asked of an outcome stands in `wrong`.
 tests/cli/sweep_spec.lua runs a share of it.
@@ -30,6 +33,10 @@ local json_values = {
   '"0x10"', '"-1"', '"9223372036854775808"', '"1e308"', '"-5GiB"', '"1e300T"', '"%s%d"', '"\\u0000"', '"\\u001b[31mred"',
     '"\\u202eright"',
   '"a\\nb"', '"\xff\xfe"', '"\27[31m"', '"/"', '"/dev/null"', ("["):rep(300) .. ("]"):rep(300),
+}
+
+local extremes = {
+  0, 1, 2, 0.5, 1e-320, 1e-100, 1e-30, 1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9, 1e12, 1e15, 1e18, 1e30, 1e100, 1e300,
 }
 
 -- As words of a line, of an option, of a Lua literal.
@@ -159,6 +166,22 @@ local function marked(text, path)
   return json.encode(object), names
 end
 
+-- One to four of the numbers and quantities of an object are other numbers, in place.
+local function change_some(object, random)
+  local found = {}
+  local function walk(value)
+    for key, entry in pairs(value) do
+      if type(entry) == "table" and entry ~= json.null then walk(entry)
+      elseif type(entry) == "number" or type(entry) == "string" and entry:find "^%d" then found[#found + 1] = { value, key } end
+    end
+  end
+  walk(object)
+  for _ = 1, random(4) do
+    local place = found[random(#found)]
+    place[1][place[2]] = extremes[random(#extremes)]
+  end
+end
+
 local function put(template, value)
   local first, last = template:find('"' .. MARK .. '"', 1, true)
   return template:sub(1, first - 1) .. value .. template:sub(last + 1)
@@ -174,6 +197,11 @@ local function json_kind(kind, text, file, arguments)
         try(path, value, names, function() return arguments(write(file, put(template, value))) end)
       end
     end
+  end, together = function(random)
+    local object = json.decode(text, kind)
+    change_some(object, random)
+    local changed = json.encode(object)
+    return changed, arguments(write(file, changed))
   end }
 end
 
@@ -401,10 +429,38 @@ function sweep.run(how)
   return tried, failed
 end
 
+-- sweep.together{ times = N, part =, told = } → tried, wrong, those that were no error
+function sweep.together(how)
+  assert(os.execute("mkdir '" .. directory .. "'"))
+  local seed, tried, failed, through = 0, 0, 0, 0
+  local function random(most)
+    seed = (seed * 6364136223846793005 + 1442695040888963407) & math.maxinteger
+    return 1 + (seed >> 33) % most
+  end
+  for _, kind in ipairs(kinds) do
+    for _ = 1, kind.together and (not how.part or kind.name:find(how.part, 1, true)) and how.times or 0 do
+      tried = tried + 1
+      local text, given = kind.together(random)
+      local outcome = { run(given) }
+      if outcome[1] <= 1 then through = through + 1 end
+      local problem = wrong({ "" }, text, table.unpack(outcome))
+      if problem then
+        failed = failed + 1
+        how.told(string.format("%s: %s\n    %s\n    %s", kind.name, problem, text, table.concat(given, " ")))
+      end
+    end
+  end
+  os.execute("rm -r '" .. directory .. "'")
+  return tried, failed, through
+end
+
 if arg and arg[0] and arg[0]:find "sweep%.lua$" then
   io.stdout:setvbuf "line"
-  local tried, failed = sweep.run { part = arg[1], told = function(text) print(text) end }
-  print(string.format("%d tried, %d wrong", tried, failed))
+  local function told(text) print(text) end
+  local tried, failed, through
+  if arg[1] == "--together" then tried, failed, through = sweep.together { times = tonumber(arg[2]), part = arg[3], told = told }
+  else tried, failed = sweep.run { part = arg[1], told = told } end
+  print(string.format("%d tried, %d wrong%s", tried, failed, through and string.format(", %d read", through) or ""))
   os.exit(failed == 0 and 0 or 1)
 end
 

@@ -11,9 +11,9 @@ local units = require "pipeplan.base.units"
 local times = {}
 
 -- What numbers of a unit may be. Wide, but no sum or quotient of such numbers overflows, or vanishes: what takes time at all takes at
--- least a femtosecond.
+-- least a femtosecond, and what has a size at least a byte.
 local ranges = { second = { 0, 1e9 }, byte = { 0, 1e18 }, ["byte/s"] = { 1, 1e18 }, fraction = { 0.001, 1000 } }
-local least = { second = 1e-15 }
+local least = { second = 1e-15, byte = 1 }
 local max_pairs = 1 << 27   -- of stages, for which schedule:simulate has a table
 
 -- Fields of a times file. shape: one number ("number"); a number for all, or a list with one per stage ("stages") or rank ("ranks");
@@ -54,12 +54,11 @@ local function quantity(value, field, at)
   if value == json.null then problem = "expected " .. units.expected(field.unit) .. ", got null"
   else number, problem = units.parse(value, field.unit) end
   local low, high = table.unpack(ranges[field.unit])
-  if not problem and (number < low or number > high) then
-    problem = string.format("expected %s from %g to %g, got %s", units.expected(field.unit), low, high, tostring(value))
-  end
-  local smallest = least[field.unit]
-  if not problem and smallest and number > 0 and number < smallest then
-    problem = string.format("expected %s, 0 or from %g to %g, got %s", units.expected(field.unit), smallest, high, tostring(value))
+  local smallest = least[field.unit] or low
+  if not problem and (number < low or number > high or number > 0 and number < smallest) then
+    local or_none = low < smallest and ", 0 or" or ""
+    problem = string.format("expected %s%s from %g to %g, got %s; nearest: %g", units.expected(field.unit), or_none, smallest, high,
+                            tostring(value), math.max(smallest, math.min(number, high)))
   end
   if problem then failure.usage("%s: %s", at, problem) end
   return number

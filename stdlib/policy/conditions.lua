@@ -245,11 +245,32 @@ local function number_of(value, reference, record)
   return type(other) == "number" and other or nil
 end
 
+local function is_in_range(field, value)
+  return value >= (field.low or -math.huge) and value <= (field.high or math.huge)
+end
+
+-- Of a choice, the whole number in its range that is nearest to `actual` and not in the list; of two the lower. What a request states is
+-- not one of many, and of a real number every other one is as near.
+local function nearest_other(field, actual, list)
+  if field.type ~= "integer" or field.scope == "request" then return nil end
+  for distance = 1, #list + 1 do
+    for _, value in ipairs { actual - distance, actual + distance } do
+      if is_in_range(field, value) and not lists.contains(list, value) then return value end
+    end
+  end
+  return nil
+end
+
 -- The nearest value at which a numeric condition that holds stops holding, and whether it has to be passed: value, beyond.
 local function escape(condition, record)
-  local actual, op = record[condition.field], condition.op
-  local integer = vocabulary.by_name[condition.field].type == "integer"
+  local actual, op, field = record[condition.field], condition.op, vocabulary.by_name[condition.field]
+  local integer = field.type == "integer"
   if type(actual) ~= "number" then return nil end
+  if op == "equal" then return nearest_other(field, actual, {}) end
+  if op == "one_of" then return nearest_other(field, actual, condition.values) end
+  if op == "none_of" then
+    return lists.largest(condition.values, function(value) return -math.abs(value - actual) end)
+  end
   if op == "odd" or op == "even" then return actual + 1 end
   if op == "between" then
     local low, high = number_of(condition.low, condition.low_ref, record), number_of(condition.high, condition.high_ref, record)
@@ -274,7 +295,7 @@ function conditions.nearest(rule, policy, record)
   for _, condition in ipairs(rule.conditions) do
     local value, beyond = escape(condition, record)
     local field = vocabulary.by_name[condition.field]
-    if value and value >= (field.low or -math.huge) and value <= (field.high or math.huge) then
+    if value and is_in_range(field, value) then
       local scope = field.scope
       if not found or (found.scope == "request" and scope ~= "request") then
         found = { field = condition.field, value = value, beyond = beyond or nil, scope = scope }

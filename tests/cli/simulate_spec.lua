@@ -158,7 +158,7 @@ describe("pipeplan simulate", function()
       ["1f1b --ranks 4 --microbatches 8 --p2p 1e999"] = "--p2p",
       ["1f1b --ranks 4 --microbatches 8 --format gif"] = "--format",
       ["1f1b --ranks 4 --microbatches 8 --color sometimes"] = "--color",
-      ["1f1b --ranks 4 --microbatches 8 --times 1,1e10,1"] = "from 0 to 1e+09, got 1e10",
+      ["1f1b --ranks 4 --microbatches 8 --times 1,1e10,1"] = "0 or from 1e-15 to 1e+09, got 1e10; nearest: 1e+09",
       -- the error has the number that was given, and no other
       ["1f1b --ranks 4 --microbatches 2147483648"] = "--microbatches must be an integer ≥ 1 and at most 2147483647, got '2147483648'",
       ["1f1b --ranks 9223372036854775807 --microbatches 8"] = "--ranks must be an integer ≥ 1 and at most 2147483647, got '9223372036854775807'",

@@ -12,6 +12,13 @@ it("no value in any place of an input ends otherwise than documented", function(
   assert.is_true(tried > 200)
 end)
 
+it("nor do several small and large numbers at once", function()
+  local problems = {}
+  local tried, _, read = sweep.together { times = 8, told = function(text) problems[#problems + 1] = text end }
+  assert.equal("", table.concat(problems, "\n"))
+  assert.is_true(tried > 100 and read > 5, read)
+end)
+
 -- What the sweep asks is asked in earnest: outcomes that it must not let through.
 it("the sweep sees what is wrong", function()
   for what, outcome in pairs {

@@ -109,14 +109,17 @@ describe("a times file", function()
       ['{"F": 1, "I": "1GiB", "W": 1}'] = 'FILE: I: expected a time such as "10us", got "1GiB": that is bytes',
       ['{"F": 1, "I": null, "W": 1}'] = 'FILE: I: expected a time such as "10us", got null',
       ['{"F": 1, "I": [], "W": 1}'] = "FILE: I: an empty list",
-      ['{"F": 1, "I": 1e10, "W": 1}'] = 'FILE: I: expected a time such as "10us" from 0 to 1e+09, got 10000000000',
+      ['{"F": 1, "I": 1e10, "W": 1}'] = 'FILE: I: expected a time such as "10us", 0 or from 1e-15 to 1e+09, got 10000000000; nearest: 1e+09',
       ['{"F": 1, "I": 1, "W": 1, "FB": [[3, 3], [3]]}'] = "FILE: FB[0] has 2 entries: expected 1, one per chunk of its rank",
       ['{"F": 1, "I": 1, "W": 1, "FB": [3, [3]]}'] = "FILE: FB[1]: numbers and lists in one list",
-      ['{"F": 1, "I": 1, "W": 1, "rank_speed": [1, 0]}'] = 'FILE: rank_speed[1]: expected a fraction such as "8%" or 0.08 from 0.001 to 1000, got 0',
+      ['{"F": 1, "I": 1, "W": 1, "rank_speed": [1, 0]}'] =
+        'FILE: rank_speed[1]: expected a fraction such as "8%" or 0.08 from 0.001 to 1000, got 0; nearest: 0.001',
       ['{"F": 1, "I": 1, "W": 1, "rank_speed": [1]}'] = "FILE: rank_speed has 1 entries: expected 2, one per rank",
       ['{"F": 1, "I": 1, "W": 1, "p2p": {"bandwidth": "400Gbps"}}'] = 'FILE: p2p.bytes is missing: of a message, bytes such as "80GiB"',
       ['{"F": 1, "I": 1, "W": 1, "p2p": {"bandwidth": 0, "bytes": 1}}'] =
-        'FILE: p2p.bandwidth: expected a link speed such as "400Gbps" or "160GB/s" from 1 to 1e+18, got 0',
+        'FILE: p2p.bandwidth: expected a link speed such as "400Gbps" or "160GB/s" from 1 to 1e+18, got 0; nearest: 1',
+      ['{"F": 1, "I": 1, "W": 1, "p2p": {"bandwidth": 3, "bytes": 0.5}}'] =
+        'FILE: p2p.bytes: expected bytes such as "80GiB", 0 or from 1 to 1e+18, got 0.5; nearest: 1',
       ['{"F": 1, "I": 1, "W": 1, "first_stage": 3}'] = "FILE: first_stage: expected an object of times",
       ['{"F": 1, "I": 1, "W": 1, "pending_bytes": 3}'] = "FILE: pending_bytes without activation_bytes",
       ["[1, 1, 1]"] = "FILE: expected an object of times",

@@ -322,6 +322,24 @@ describe("conditions of a rule", function()
     assert.same({ field = "gpus", value = 8 }, conditions.nearest(policy.rules.asked, policy, { gpus = 16, tokens = 5e8 }))
   end)
 
+  it("say it of values and of sets of them too, but for what a request states and for real numbers", function()
+    local site = build([[
+      reject { id = "one", message = "m", tensor_parallel = 4 }
+      reject { id = "first", message = "m", tensor_parallel = 1 }
+      reject { id = "some", message = "m", tensor_parallel = { 2, 3, 4, 5 } }
+      reject { id = "others", message = "m", tensor_parallel = none_of { 1, 2, 8 } }
+      reject { id = "asked", message = "m", gpus = { 8, 16 } }
+      reject { id = "real", message = "m", bubble_fraction = 0.5 }
+      reject { id = "same", message = "m", tensor_parallel = equal "pipeline_parallel" }
+    ]])
+    local function value(id, record) return (conditions.nearest(site.rules[id], site, record) or {}).value end
+    assert.same({ 3, 2, 1, 6, 2, 8 }, { value("one", { tensor_parallel = 4 }), value("first", { tensor_parallel = 1 }),
+                                        value("some", { tensor_parallel = 3 }), value("some", { tensor_parallel = 5 }),
+                                        value("others", { tensor_parallel = 4 }), value("others", { tensor_parallel = 6 }) })
+    assert.equal(3, value("same", { tensor_parallel = 4, pipeline_parallel = 4 }))
+    assert.same({}, { value("asked", { gpus = 8 }), value("real", { bubble_fraction = 0.5 }) })
+  end)
+
   it("fill the message in display units; what has no value is unknown", function()
     assert.equal("P 80 over 64", message.fill(policy.rules.deep.message, { pipeline_parallel = 80 }, policy))
     assert.equal("200 Gb/s", message.fill("{expert_link}", { expert_link = 25e9 }, policy))
