@@ -55,7 +55,7 @@ local function gres(text, place)
 end
 
 local function is_gone(state)
-  local word = state:upper():gsub("POWER%u+_DOWN", "")   -- of a cloud: it comes up when it is asked for
+  local word = state:upper():gsub("%f[%u]POWER%u+_DOWN", "")   -- of a cloud: it comes up when it is asked for
   return word:find "DOWN" or word:find "DRAIN" or word:find "DRNG" or word:find "FAIL" or word:find "INVAL" or word:find "MAINT"
     or word:find "RESPOND" or word:find "%*" or word:find "%$" or word:find "UNKNOWN" or word:find "UNK" or word:find "FUTURE"
 end
@@ -172,6 +172,14 @@ readers.smi = { title = "nvidia-smi -L", is = function(text)
   return text:find("(UUID: ", 1, true) ~= nil and text:find "%f[%w]GPU %d+: " ~= nil
 end }
 
+-- "node1: GPU 0: NVIDIA H100 (UUID: GPU-…)" → "node1:" or "", "0", the card, its UUID; nils of another line.
+local function card_of(line)
+  local from = line:match "^%s*()"
+  local host, at = line:match("^([%w%.%-_]+:)%s*()GPU ", from)
+  local index, rest = line:match("^GPU (%d+): ()", at or from)
+  if index then return host or "", index, line:match("^(.+) %(UUID: ([^)]*)", rest) end
+end
+
 -- A GPU of the list of a node: each of 0 … n − 1 stands there once.
 local function add_card(node, index, uuid, place)
   index = count_of(index)
@@ -196,11 +204,11 @@ end
 function readers.smi.read(text, name)
   local found, nodes, order, told = { nodes = 0 }, {}, {}, {}
   each_line(text, name, function(line, place)
-    local host, index, card, uuid = line:match "^%s*(.-)%s*GPU (%d+): (.+) %(UUID: ([^)]*)"
+    local host, index, card, uuid = card_of(line)
     if line:find "^%s*MIG " or line:find "^%s*[%w%.%-_]+:%s+MIG " then
       failure.usage("%s: a slice of a GPU (MIG): a plan is of whole ones", place)
     end
-    if index and (host == "" or host:find "^[%w%.%-_]+:$") then
+    if uuid then
       if not nodes[host] then
         nodes[host] = { at = {}, count = 0, highest = -1, uuids = {}, card = card, first = place }
         order[#order + 1] = host

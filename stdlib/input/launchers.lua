@@ -5,9 +5,10 @@
 -- kubectl --timestamps).
 local launchers = {}
 
--- Patterns that take a rank, and where the line begins; and those that take the latter alone.
-local ranks = { "^%s*%[rank(%d+)%]: ?()", "^%s*%[default(%d+)%]: ?()", "^ *(%d+): ()", "^%[[^%]<>]-(%d+)%]<%a+>: ?()" }
-local others = { "^%(%a[%w_.]* pid=%d+[^)]*%) ?()", "^%[pod/[^%]%s]+%] ()", "^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d[%d.,]*[Z+%d:-]* ()" }
+-- Patterns that take a rank, and where the line begins; and those that take the latter alone. No repeat in them is followed by another of
+-- the same characters: lines are of any length.
+local ranks = { "^%s*%[rank(%d+)%]: ?()", "^%s*%[default(%d+)%]: ?()", "^ *(%d+): ()", "^%[[^%]<>]*%f[%d](%d+)%]<%a+>: ?()" }
+local others = { "^%(%a[%w_.]* pid=%d[^)]*%) ?()", "^%[pod/[^%]%s]+%] ()", "^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d[Z%d.,+:-]* ()" }
 local MOST = 3   -- one within another
 
 local function one(text)

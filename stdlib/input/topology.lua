@@ -19,8 +19,9 @@ local function is_gpu(name) return name and name:find "^GPU%d+$" ~= nil end
 
 -- Does a text look like the matrix?
 function topology.is(text)
-  local heading = text:match "GPU0%s[^\n]*\n()"
-  local row = heading and text:match("GPU0%s+()", heading)
+  local heading = text:find "GPU0%s"
+  local ends = heading and text:find("\n", heading + 5, true)
+  local row = ends and text:match("GPU0%s+()", ends)
   return row ~= nil and text:find("X", row, true) ~= nil
 end
 

@@ -32,7 +32,7 @@ function arguments.line(text, sink)
   local mesh = text:match "Building device mesh with parallelism: (.*)$"
   if not mesh then return end
   local replicas, shards
-  for key, number in mesh:gmatch "([%l_]+)=(%d+)" do
+  for key, number in mesh:gmatch "%f[%l_]([%l_]+)=(%d+)" do
     if torchtitan[key] then sink.argument(torchtitan[key], whole(number), key) end
     if key == "dp_replicate" then replicas = whole(number) elseif key == "dp_shard" then shards = whole(number) end
   end

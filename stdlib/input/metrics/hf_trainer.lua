@@ -33,7 +33,7 @@ end
 
 -- "8.20s/it" or "2.50it/s" → seconds of a step, or nil.
 local function pace_of(text)
-  local each, per_second = numbers.read(text:match "([%d.]+)s/it"), numbers.read(text:match "([%d.]+)it/s")
+  local each, per_second = numbers.read(text:match "%f[%d.]([%d.]+)s/it"), numbers.read(text:match "%f[%d.]([%d.]+)it/s")
   return each or per_second and per_second > 0 and 1 / per_second or nil
 end
 

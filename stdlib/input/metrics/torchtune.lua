@@ -16,7 +16,8 @@ local caution = "torchtune counts tokens with a label alone: where prompts are m
 
 function torchtune.line(line, sink)
   local iteration, rest = line:match "^.*Step (%d+) | (.*)$"   -- the last: half a line may stand before it
-  local rate = rest and rest:match "tokens_per_second_per_gpu:(%S+)%s"
+  local _, at = (rest or ""):find("tokens_per_second_per_gpu:", 1, true)
+  local rate = at and rest:match("^(%S+)%s", at + 1)
   if not rate then return false end
   local step = numbers.step_of_rate(iteration, rate, rest:match "loss:(%S+)")
   if not step then sink.unreadable() return true end

@@ -10,6 +10,10 @@ local program = "\ntorchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 -
 local function script(text) return text .. program end
 local spaces, word = (" "):rep(200000), ("a"):rep(500000)
 
+-- Lines of a log that are as long as any that is read; and inventories.
+local log, found = "monitor tests/fuzz/seeds/plan.json FILE", "plan --inventory FILE --per_gpu 400Gbps --tokens 2T --model examples/models/tiny.json"
+local function lines(before, unit, after, count) return (before .. unit:rep(65000 // #unit) .. (after or "") .. "\n"):rep(count or 4) end
+
 local function counted(from, to, template)
   local parts = {}
   for i = from, to do parts[#parts + 1] = (template:gsub("#", i):gsub("@", i - 1)) end
@@ -61,6 +65,24 @@ local list = {
   -- measured links
   { "a matrix of one row again and again", says = "none of nccl-tests output", links, ("GPU0 \n"):rep(20000) },
   { "a test of a long name", says = "", links, "# " .. word .. " x_perf\n#       size         count      type   redop    root     time   algbw   busbw\n" },
+  { "a matrix of one line", says = "none of nccl-tests output", links, ("GPU0 "):rep(200000) },
+  -- logs
+  { "a bracket and digits, which are no rank of mpirun", status = 5, says = "", log, lines("[", "1") },
+  { "a process of Ray whose number does not end", status = 5, says = "", log, lines("(TaskRunner pid=", "1") },
+  { "a time that does not end", status = 5, says = "", log, lines("2026-11-27T10:15:02", "1") },
+  { "a bar whose rate does not end", status = 5, says = "", log, lines("  3%|x| 30/1000 [04:06<", "1") },
+  { "a mesh of letters", status = 5, says = "", log, lines("Building device mesh with parallelism: ", "pp") },
+  { "a rate of torchtune's again and again", status = 5, says = "", log, lines("Step 1 | ", "tokens_per_second_per_gpu:", "", 60) },
+  { "each thing that a line may hold", status = 5, says = "", log,
+    lines("", "1", "", 1) .. lines("", "a", "", 1) .. lines("", " ", "x", 1) .. lines("", ",", "", 1) .. lines("", "=", "", 1) .. lines("", "[", "", 1)
+    .. lines("", "{", "", 1) .. lines("", "'", "", 1) .. lines("", "|", "", 1) .. lines("", "\27[", "", 1) .. lines("", "1:", "", 1) },
+  -- inventories
+  { "a list of GPUs with a line of spaces", status = 1, says = "", found,
+    "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n" .. lines("", " ", "x", 1) },
+  { "a list of GPUs with a line that begins again and again", status = 1, says = "", found,
+    "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n" .. lines("", "GPU 1: ", "", 20) },
+  { "a node whose power goes up and up", status = 1, says = "", found,
+    "NODELIST GRES STATE\n" .. lines("gpu1 gpu:h100:8 ", "POWER", "", 20) },
   -- specs
   { "a list of spaces", says = "training.recompute", plan, string.format([[{ "cluster": { "gpus": 16, "accelerator": "H100-SXM" },
     "model": { "architecture": "dense", "total": "9B", "layers": 32 }, "training": { "tokens": "2T", "recompute": "x%sy" } }]], spaces:rep(4)) },
