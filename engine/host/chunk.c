@@ -20,6 +20,9 @@ static const char results_key = 0;
 /* Registry key: list of the files that `require` has read, or nil. */
 static const char required_key = 0;
 
+/* Registry key: { text → other text } of files that are run as another, or nil. */
+static const char replaced_key = 0;
+
 static int refuse_global(lua_State *L) {
   const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "x";
   return luaL_error(L, "'%s' would be a global: write `local %s`", name, name);
@@ -146,9 +149,25 @@ static void parse(lua_State *L, const char *path, const char *text, size_t size,
   budget->parsing = around;
 }
 
+void pp_replace_chunk(lua_State *L, const char *text, size_t size, const char *other, size_t other_size) {
+  lua_newtable(L);
+  lua_pushlstring(L, text, size);
+  lua_pushlstring(L, other, other_size);
+  lua_rawset(L, -3);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &replaced_key);
+}
+
+/* The text that is run in place of one; what it pushes keeps it alive. */
+static const char *replacement(lua_State *L, const char *text, size_t *size) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &replaced_key) != LUA_TTABLE) return text;
+  lua_pushlstring(L, text, *size);
+  return lua_rawget(L, -2) == LUA_TSTRING ? lua_tolstring(L, -1, size) : text;
+}
+
 void pp_run_chunk(lua_State *L, const char *path, const char *text, size_t size, bool embedded) {
   push_result(L, path);
   if (!lua_isnil(L, -1)) return;
+  text = replacement(L, text, &size);
   lua_pushboolean(L, 0);
   set_result(L, path);
   parse(L, path, text, size, embedded);

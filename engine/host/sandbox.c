@@ -181,6 +181,22 @@ pp_outcome pp_sandbox_run(pp_sandbox *sandbox, const char *path, const char *tex
   return enter(sandbox, path, run_body, &job);
 }
 
+typedef struct {
+  const char *text, *other;
+  size_t size, other_size;
+} replacing;
+
+static int replace_body(lua_State *L) {
+  const replacing *job = lua_touserdata(L, 1);
+  pp_replace_chunk(L, job->text, job->size, job->other, job->other_size);
+  return 1;
+}
+
+pp_outcome pp_sandbox_replace(pp_sandbox *sandbox, const char *text, size_t size, const char *other, size_t other_size) {
+  replacing job = { text, other, size, other_size };
+  return enter(sandbox, "a policy's state", replace_body, &job);
+}
+
 void pp_sandbox_statements(pp_sandbox *sandbox) {
   lua_settop(sandbox->L, 0);
   pp_push_statements(sandbox->L);

@@ -35,6 +35,9 @@ pp_outcome pp_sandbox_allow_print(pp_sandbox *sandbox);
 pp_outcome pp_sandbox_run(pp_sandbox *sandbox, const char *path, const char *text, size_t size, bool embedded);
 void pp_sandbox_statements(pp_sandbox *sandbox);
 
+/* From now on a file of that text, given or required, is run as if the other were its text: small mistakes of which tests are to tell. */
+pp_outcome pp_sandbox_replace(pp_sandbox *sandbox, const char *text, size_t size, const char *other, size_t other_size);
+
 /*
 ** Calls the function of that handle with a read-only copy of the record at `index` of `from`. It must return true or false. `what` names the
 ** rule in what is said when it has to be ended from outside. `late`, an index of `from` or 0, is the set of fields that are not known yet:

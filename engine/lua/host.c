@@ -4,6 +4,7 @@
 **
 ** engine.host.open{ fields = {names}, work?, bytes?, debug? (policies have a print, to standard error) } → host
 ** host:run(path, text, embedded) → list of statements | nil, problem
+** host:replace(text, other) → true | nil, problem: from now on a file of that text, given or required, is run as if the other were its text
 ** host:call(handle, record, name of the rule?, late?) → true or false, list of the names that the function read | nil, problem
 ** host:value(the same) → what the function returns, whatever it is (of what cannot be copied: why), and the names
 **   late: set of the fields that are not known yet; a call that reads one ends, and the problem's `late` is its name, its `reads` what it read before
@@ -103,6 +104,16 @@ static int host_run(lua_State *L) {
   return 1;
 }
 
+static int host_replace(lua_State *L) {
+  pp_sandbox *sandbox = check_host(L);
+  size_t size, other_size;
+  const char *text = luaL_checklstring(L, 2, &size), *other = luaL_checklstring(L, 3, &other_size);
+  pp_outcome outcome = pp_sandbox_replace(sandbox, text, size, other, other_size);
+  if (outcome != PP_RAN) return push_problem(L, sandbox, outcome);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
 /* Pushes the names that the function of the last call read. */
 static void push_reads(lua_State *L, pp_sandbox *sandbox) {
   const char *problem;
@@ -190,6 +201,7 @@ static const luaL_Reg host_methods[] = {
   { "close",  host_close },
   { "names",  host_names },
   { "refill", host_refill },
+  { "replace", host_replace },
   { "required", host_required },
   { "run",    host_run },
   { "usage",  host_usage },

@@ -9,6 +9,7 @@ not; what it computes before it compares is not seen.
 ]]
 
 local conditions = require "pipeplan.policy.conditions"
+local lua_text = require "pipeplan.base.lua_text"
 local source = require "pipeplan.analysis.function_source"
 local text_of = require "pipeplan.base.text"
 local vocabulary = require "pipeplan.vocabulary"
@@ -94,9 +95,9 @@ end
 function function_comparisons.of(rule, policy)
   local file = rule.lines and policy.texts[rule.lines.file]
   if not rule.when or not file then return {}, 0, {} end
-  local from, to = source.span(file, rule.lines.first, rule.lines.last)
-  local code = source.code_only(file)
-  from = code:find("function", from, true) or from
+  local own = source.of(file, rule.lines.first, rule.lines.last)
+  if #own ~= 1 then return {}, #own, {} end
+  local code, from, to = lua_text.code_only(file), own[1].from, own[1].to
   if to - from > MOST_BYTES then return {}, 1, {} end
   local argument = code:match("^function%s*%(%s*([%a_][%w_]*)", from)
   if not argument then return {}, 0, {} end

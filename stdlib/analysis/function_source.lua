@@ -1,27 +1,32 @@
 -- SPDX-License-Identifier: Apache-2.0
--- function_source.lua: the text of a rule's function in the file where it stands.
+--[[
+function_source.lua: the text of a rule's function in the file where it stands.
+
+  function_source.of(text, first, last) → { { from, to }, … }: the outermost functions that begin in line `first` and end in line `last`, as
+      offsets of their first and last byte. Lua says of a function which lines it has and no more: several of a line are not told apart.
+]]
+
+local lua_text = require "pipeplan.base.lua_text"
 
 local function_source = {}
 
--- Byte offsets of the first and the last of some lines.
-function function_source.span(text, first, last)
-  local at, from, to, number = 1, nil, #text, 1
-  while at <= #text do
-    local stop = text:find("\n", at, true) or #text
-    if number == first then from = at end
-    if number == last then
-      to = stop
-      break
-    end
-    at, number = stop + 1, number + 1
-  end
-  return from, to
-end
+local opens = { ["function"] = true, ["if"] = true, ["do"] = true, ["repeat"] = true }
+local closes = { ["end"] = true, ["until"] = true }
 
--- A copy of a text in which what stands in comments and quotes is blank, byte for byte.
-function function_source.code_only(text)
-  local function blank(part) return (part:gsub("[^\n]", " ")) end
-  return (text:gsub("(['\"])(.-)%1", function(quote, inside) return quote .. blank(inside) .. quote end):gsub("%-%-[^\n]*", blank))
+function function_source.of(text, first, last)
+  local list, open, line, counted = {}, {}, 1, 1
+  for kind, start, stop in lua_text.words(text) do
+    line = line + select(2, text:sub(counted, start - 1):gsub("\n", ""))
+    counted = start
+    if line > last then break end
+    local word = kind == "name" and line >= first and text:sub(start, stop)
+    if opens[word] and (#open > 0 or word == "function" and line == first) then open[#open + 1] = start
+    elseif closes[word] and #open > 0 then
+      local from = table.remove(open)
+      if #open == 0 and line == last then list[#list + 1] = { from = from, to = stop } end
+    end
+  end
+  return list
 end
 
 return function_source

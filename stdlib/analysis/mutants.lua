@@ -7,10 +7,11 @@ changes.
     id        stable while the rule keeps its id: "row small_run: gpus under 100 → at most 100"
     apply     function(policy): makes a freshly loaded policy the mutant; false when the policy has no such rule
     before, after  the rule as it is and as it becomes (nil: deleted), for who looks for a spec that tells them apart
-  rewrite        in place of apply: function(text of a file) → the text of the mutant's file, or nil
+  text_before, rewrite  in place of apply: the text of a file, the policy's or one that it requires, and function() → what it becomes
   other          the rule that it was swapped with;  parameter, value  the parameter's id and what it becomes
 
-Of a policy with layers over the default those rules are changed that the layers state or change; otherwise the default's.
+Of a policy with layers over the default those rules are changed that the layers state or change; otherwise the default's, but not its
+invariants: they hold for every plan of the default policy, so no test can look at one.
 Kinds: bound (a limit moved by one, or by a tenth; open made closed), negate, drop (a condition), delete (a rule), swap (with the next of
 its list), list (of a row: without its first name, first two swapped),
 function (a comparison or a number in it), parameter (moved by one or by a tenth).
@@ -27,8 +28,9 @@ local mutants = {}
 
 local TENTH = 1.1
 
-local lists = { row = "rows", reject = "rejects", refuse = "refuses", prefer = "prefers", kernel = "kernels", warn = "warns" }
-local verbs = { "row", "reject", "refuse", "prefer", "kernel", "warn" }
+local lists = { row = "rows", reject = "rejects", refuse = "refuses", prefer = "prefers", kernel = "kernels", warn = "warns",
+                invariant = "invariants" }
+local verbs = { "row", "reject", "refuse", "prefer", "kernel", "warn", "invariant" }
 local ordered = { row = true, prefer = true, kernel = true, refuse = true }
 
 -- ------------------------------------------------------------------------------------------------------------------------- applying
@@ -183,7 +185,8 @@ local function of_conditions(out, rule)
     for _, other in ipairs(moved(condition)) do change("bound", was .. " → " .. exact(other), other) end
     local opposite = negation(condition)
     if opposite then change("negate", was .. " → " .. exact(opposite), opposite) end
-    change("drop", "without " .. was, nil)
+    -- An invariant is asked of planned results only: that one is planned says nothing there.
+    if rule.verb ~= "invariant" or condition.field ~= "status" then change("drop", "without " .. was, nil) end
   end
 end
 
@@ -200,7 +203,9 @@ end
 local function of_function(out, rule, policy)
   for _, mutant in ipairs(function_mutants.of(rule, policy)) do
     add(out, rule, "function", mutant.text, nil, rule)
-    out[#out].rewrite = mutant.rewrite
+    local last = out[#out]
+    last.text_before, last.rewrite = mutant.text_before, mutant.rewrite
+    if rule.lines.file ~= rule.file then last.file, last.line = rule.lines.file, rule.lines.first end
   end
 end
 
@@ -235,7 +240,7 @@ function mutants.of(policy, everything)
   for _, verb in ipairs(verbs) do
     local list = policy[lists[verb]]
     for i, rule in ipairs(list) do
-      if concerns(rule, alone) then
+      if concerns(rule, alone and verb ~= "invariant") then
         of_conditions(out, rule)
         of_list(out, rule)
         of_function(out, rule, policy)

@@ -20,16 +20,19 @@ local workers = require "pipeplan.base.workers"
 
 local mutate = {}
 
--- The first test that fails, or nil. apply, rewrite: what makes the mutant of a loaded policy, or of a file's text.
-local function first_failure(tests, apply, rewrite)
-  load.observer, load.rewrite = apply, rewrite
+-- The name of the first test that fails, or of the file of what fails outside of tests, and why; nil: none does. apply: what makes the
+-- mutant of a loaded policy; replaced: a file's text and what it becomes.
+local function first_failure(tests, apply, replaced)
+  load.observer, load.replaced = apply, replaced
   local good, results = failure.try(runner.run, { files = tests, stop = true })
-  load.observer, load.rewrite = nil, nil
+  load.observer, load.replaced = nil, nil
   if not good and failure.is(results) and results.status == failure.status.usage then error(results, 0) end
   if not good then return failure.is(results) and results.message or tostring(results) end
   if #results == 0 then failure.raise("nothing", "policy mutate: no test was found in %s", table.concat(tests, ", ")) end
   for _, result in ipairs(results) do
-    if result.status == "failed" or result.status == "error" then return result.name, result.message end
+    if result.status == "failed" or result.status == "error" then
+      return result.name ~= "" and result.name or result.file, result.message
+    end
   end
   return nil
 end
@@ -51,13 +54,9 @@ local function killers(list, tests, jobs, progress)
   return workers.each(#list, jobs, function(number)
     local mutant, applied = list[number], false
     local apply = mutant.apply and function(policy) applied = mutant.apply(policy) or applied end
-    local rewrite = mutant.rewrite and function(given)
-      local changed = mutant.rewrite(given)
-      applied = applied or changed ~= nil
-      return changed or given
-    end
-    local name = first_failure(own_first(files, mutant.file), apply, rewrite)
-    return applied and name or ""
+    local replaced = mutant.rewrite and { text = mutant.text_before, other = mutant.rewrite() }
+    local name = first_failure(own_first(files, mutant.file), apply, replaced)
+    return (applied or replaced) and name or ""
   end, progress)
 end
 
@@ -80,8 +79,7 @@ local function check_tests(policy, tests)
     for _, layer in ipairs(other.layers) do loaded[layer.path and name_of(layer.path) or ""] = true end
   end)
   if name then
-    local which = name ~= "" and name .. ": " or ""
-    failure.raise("refused", "policy mutate: the tests fail without any mutant: %s%s", which, message or "")
+    failure.raise("refused", "policy mutate: the tests fail without any mutant: %s: %s", name, message or "")
   end
   for _, layer in ipairs(policy.layers) do
     if layer.path and layer.name ~= "default" and not loaded[name_of(layer.path)] then

@@ -104,7 +104,7 @@ local function in_full(message, path)
 end
 
 local function run(host, file)
-  if load.rewrite then file.text = load.rewrite(file.text) end  -- mutation of what functions say
+  if load.replaced and file.text == load.replaced.text then file.text = load.replaced.other end
   local stated, problem = host:run(file.path, file.text, file.embedded or false)
   if stated then return stated end
   local message = in_full(problem.message, file.path)
@@ -191,6 +191,13 @@ local function sort_out_required(list)
   end
 end
 
+-- The text of a file that was required; nil where it has changed since.
+local function required_text(file)
+  local folder, name = file.path:match "^(.*)/([^/]*)$"
+  local text = engine.embedded(file.path) or engine.host.policy_text(folder or ".", name or file.path)
+  return text and engine.host.digest(text) == string.format("%016x", file.digest) and text or nil
+end
+
 -- Of what a layer's files say: name and text of each, wherever they lie.
 local function text_of(layer)
   local parts = {}
@@ -229,6 +236,7 @@ local function count_rules(policy)
 end
 
 -- load.under: layers between the default and whatever is loaded: tests of a team's policy under its company's.
+-- load.replaced: { text, other }: a file of that text, given or required, says the other: mutation of what functions say.
 -- load.load{ files = { path, … }, set = { name = value }, date = "YYYY-MM-DD", policies = directory, work =, bytes =,
 --   found = { path, … }: policies of the machine, under `files`; left_out: those that are left out,
 --   expression = text?: what a rule `expression` of the last layer returns, for whoever wants to know what it is of a candidate,
@@ -247,6 +255,7 @@ function load.load(options)
   local host, problem = engine.host.open { fields = renamed.fields, work = options.work, bytes = options.bytes,
                                             debug = options.debug or false }
   if not host then failure.of_host(problem, "policy_unloadable", "%s", problem.message) end
+  if load.replaced then host:replace(load.replaced.text, load.replaced.other) end
   local list, given = { default_layer(options.policies) }, {}
   for _, path in ipairs(load.under or {}) do
     given[path] = "under"
@@ -287,6 +296,7 @@ function load.load(options)
       files[#files + 1], digests[#digests + 1] = file.path, string.format("%016x", file.digest)
     end
     for _, file in ipairs(layer.files) do policy.texts[file.path] = file.text end
+    for _, file in ipairs(layer.required) do policy.texts[file.path] = required_text(file) end
     policy.layers[i] = { name = layer.name, path = layer.path, files = files, digests = digests, digest = layer.digest, found = layer.found,
                          not_read = layer.not_read or {} }
   end

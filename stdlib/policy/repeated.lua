@@ -6,46 +6,14 @@ nothing, so the text is read for them.
   repeated.of(text) → { { name, line }, … }
 ]]
 
+local lua_text = require "pipeplan.base.lua_text"
+
 local repeated = {}
 
 local opens = { ["function"] = true, ["if"] = true, ["do"] = true, ["repeat"] = true }
 
--- A copy of a text in which comments and what stands in quotes are blank, byte for byte.
-local function code_only(text)
-  local out, at = {}, 1
-  local function keep(to) out[#out + 1] = text:sub(at, to) end
-  while true do
-    local start = text:find("[%-\"'%[]", at)
-    if not start then break end
-    local stop
-    local level = text:match("^%-%-%[(=*)%[", start) or text:match("^%[(=*)%[", start)
-    if level then stop = select(2, text:find("]" .. level .. "]", start, true)) or #text
-    elseif text:find("^%-%-", start) then stop = (text:find("\n", start, true) or #text + 1) - 1
-    else
-      local quote = text:match("^[\"']", start)
-      stop = quote and start
-      while quote do
-        stop = text:find("[\\\n" .. quote .. "]", stop + 1)
-        if not stop then stop = #text break end
-        if text:sub(stop, stop) ~= "\\" then break end
-        stop = stop + 1
-      end
-    end
-    if stop then
-      keep(start - 1)
-      out[#out + 1] = (text:sub(start, stop):gsub("[^\n]", "_"))
-      at = stop + 1
-    else
-      keep(start)
-      at = start + 1
-    end
-  end
-  keep(#text)
-  return table.concat(out)
-end
-
 function repeated.of(text)
-  local code, list, line = code_only(text), {}, 1
+  local code, list, line = lua_text.code_only(text), {}, 1
   local stack = {}                -- tables, calls and blocks that are open: of a table the names that stand in it
   local at, fresh = 1, false      -- fresh: here a table's next field begins
   while at <= #code do

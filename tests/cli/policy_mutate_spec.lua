@@ -89,6 +89,23 @@ describe("pipeplan policy mutate", function()
     assert.equal(0.4, data.score)
   end)
 
+  it("changes a layer's invariants", function()
+    local path = files.directory { ["hall.lua"] = 'site "hall"\ninvariant { id = "deep", status = "planned", pipeline_parallel = over(8) }' }
+    files.write("hall_spec.lua", string.format([[
+local site = require("pipeplan").policy("%s/hall.lua", { date = "2026-11-27" })
+local function depth(pipeline, gpus)
+  return site:plan_spec({ cluster = { gpus = gpus, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+    model = "examples/models/llama-3-70b.json", training = { tokens = "2T", global_batch_size = 576 },
+    parallelism = { pipeline = pipeline, tensor = 8, schedule = "1f1b" } }, ".")
+end
+it("x", function()
+  assert.decided(depth(9, 72), "rejected", "deep")
+  assert.decided(depth(8, 64), "planned")
+end)]], path), path)
+    local text = mutate(string.format("--policy %s/hall.lua %s --no-witnesses", path, path), 0)
+    assert.equal("6 mutants: 6 killed, 0 survived; score 100.0 %\n", text)
+  end)
+
   it("exits 5 without tests", function()
     mutate(files.directory { ["hall.lua"] = policy }, 5)
   end)

@@ -33,12 +33,66 @@ describe("mutants of a function", function()
     local policy, changed = planning.policy_of(source).policy, {}
     for _, mutant in ipairs(function_mutants.of(policy.rules.x, policy)) do
       changed[#changed + 1] = mutant.text:match ": (.*)$"
-      assert.is_nil(mutant.rewrite "another file")
-      assert.is_not.equal(source, mutant.rewrite(source))
-      planning.policy_of(mutant.rewrite(source))  -- it loads
+      assert.equal(source, mutant.text_before)
+      assert.is_not.equal(source, mutant.rewrite())
+      planning.policy_of(mutant.rewrite())  -- it loads
     end
     table.sort(changed)
     assert.same({ "0.5 → 0.454545", "0.5 → 0.55", "4 → 3", "4 → 5", "== → ~=", "> → <=", "> → >=", ">= → <", ">= → >" }, changed)
+  end)
+
+  it("are found beside apostrophes and comments, of the function alone, and none that does not load", function()
+    local function changes(text)
+      local policy, list = planning.policy_of(text).policy, {}
+      for _, mutant in ipairs(function_mutants.of(policy.rules.x, policy)) do list[#list + 1] = mutant.text:match ": (.*)$" end
+      return list
+    end
+    assert.same({ "> → >=", "> → <=", "9 → 8", "9 → 10" }, changes [=[
+      -- the hall's limit
+      reject { id = "x", when = function(f) return f.tensor_parallel > 9 or false end, message = "m", layers = over(7) }
+      -- that's all]=])
+    -- The attribute <const> and a shift compare nothing, nor does what stands in a comment.
+    assert.same({ "2 → 1", "2 → 3", "1 → 0", "1 → 2", "> → >=", "> → <=" }, changes [=[
+      reject { id = "x", message = "m", when = function(f)
+        --[[ formerly:
+        f.tensor_parallel > 16
+        ]]
+        local most <const> = 2 << 1
+        return f.tensor_parallel > most
+      end }]=])
+  end)
+
+  it("are made in a file that is required", function()
+    local folder = files.directory { ["site.lua"] = 'local h = require "h"\nreject { id = "x", message = "m", when = h.wide }',
+                                     ["h.lua"] = "return { wide = function(f) return f.tensor_parallel > 4 or false end }" }
+    local function mutate(body)
+      return program.run(string.format("policy mutate --policy %s/site.lua %s --no-witnesses --filter 'its function'", folder,
+                                       test_of(folder .. "/site.lua", body))).stdout
+    end
+    local weak = mutate [[assert.decided(plan(8), "rejected", "x")]]
+    assert.matches("h.lua:1: survived: reject x: its function, byte 37: > → >=", weak, 1, true)
+    assert.matches("4 mutants: 1 killed, 3 survived", weak, 1, true)  -- 8 is over 3, 4 and 5
+    assert.matches("4 mutants: 3 killed, 1 survived",  -- TP is a power of two: over 5 is over 4
+                   mutate [[assert.decided(plan(8), "rejected", "x") assert.decided(plan(4), "planned")]], 1, true)
+  end)
+
+  it("are killed by what fails outside of tests", function()
+    local policy = files.write("site.lua", [[
+      reject { id = "x", message = "m", when = function(f) for _ = 1, 3, 1 do f = f end return f.tensor_parallel * 1 > 99 end }]])
+    local test = files.write("site_spec.lua", string.format([[
+      local site = require("pipeplan").policy(%q)
+      local plan = site:plan_spec { cluster = { gpus = 8, accelerator = "H100-SXM" }, model = { architecture = "dense", total = "8B",
+        layers = 32 }, training = { tokens = "1T" } }
+      it("x", function() assert.decided(plan, "planned") end)]], policy))
+    local text = program.run(string.format("policy mutate --policy %s %s --no-witnesses --format json", policy, test)).stdout
+    for _, mutant in ipairs(require("cjson").decode(text).mutants) do
+      if mutant.id:find "1 → 0" and mutant.id:find "byte 26" then  -- a step of 0 is an error
+        assert.equal("killed", mutant.outcome)
+        assert.matches("site_spec.lua", mutant.by, 1, true)
+        return
+      end
+    end
+    error(text)
   end)
 
   it("are among those of the policy, and none are made of a function that is read as conditions", function()
