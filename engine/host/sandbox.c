@@ -155,6 +155,42 @@ void pp_sandbox_close(pp_sandbox *sandbox) {
   sandbox->L = NULL;
 }
 
+/* --- what outlives a rule's call --- */
+
+/* Work for a function, but not in it, is its: where it runs out, and nothing of the policy runs, its place is told. */
+static void at_function(lua_State *L, lua_Integer handle) {
+  pp_budget *budget = &pp_sandbox_of(L)->budget;
+  lua_Debug function;
+  pp_push_function(L, handle);
+  lua_getinfo(L, ">S", &function);
+  snprintf(budget->where, sizeof budget->where, "%s:%d", function.source + (*function.source == '@'), function.linedefined);
+}
+
+static void seal_function(lua_State *L, lua_Integer handle) {
+  at_function(L, handle);
+  pp_seal(L, handle);
+}
+
+static int seal_layer_body(lua_State *L) {
+  for (lua_Integer handle = pp_count_functions(L); handle > 0 && !pp_is_sealed(L, handle); handle--) seal_function(L, handle);
+  return 0;
+}
+
+pp_outcome pp_sandbox_seal(pp_sandbox *sandbox) {
+  return enter(sandbox, "a layer's functions", seal_layer_body, NULL);
+}
+
+/* Raises where a file that was run has changed what a function of a layer below it reads, which then has its value back. */
+static void check_layers_below(lua_State *L, const char *path) {
+  char variable[64];
+  for (lua_Integer handle = 1; pp_is_sealed(L, handle); handle++) {
+    at_function(L, handle);
+    pp_charge_variables(L, handle);
+    if (!pp_put_back(L, handle, variable, sizeof variable))
+      luaL_error(L, "%s: a file may not change '%s', which a rule's function of a layer below it reads", path, variable);
+  }
+}
+
 /* --- running a file --- */
 
 typedef struct {
@@ -168,6 +204,7 @@ static int run_body(lua_State *L) {
   pp_reset_statements(L);
   pp_sandbox_of(L)->budget.host = false;
   pp_run_chunk(L, job->path, job->text, job->size, job->embedded);
+  check_layers_below(L, job->path);
   return 0;
 }
 
@@ -278,6 +315,8 @@ static void push_record(lua_State *L, calling *job) {
 static int call_body(lua_State *L) {
   calling *job = lua_touserdata(L, 1);
   int results;
+  at_function(L, job->handle);
+  pp_charge_variables(L, job->handle);
   pp_push_function(L, job->handle);
   push_record(L, job);
   pp_sandbox_of(L)->budget.host = false;
@@ -296,7 +335,7 @@ static int call_body(lua_State *L) {
 
 static int seal_body(lua_State *L) {
   const calling *job = lua_touserdata(L, 1);
-  pp_seal(L, job->handle);
+  seal_function(L, job->handle);
   return 0;
 }
 

@@ -39,6 +39,12 @@ void pp_sandbox_statements(pp_sandbox *sandbox);
 pp_outcome pp_sandbox_replace(pp_sandbox *sandbox, const char *text, size_t size, const char *other, size_t other_size);
 
 /*
+** The files that were run are a layer: what its rules' functions reach is unchangeable for the files after them, which are broken when they try.
+** Without it, it becomes so when a function is called for the first time.
+*/
+pp_outcome pp_sandbox_seal(pp_sandbox *sandbox);
+
+/*
 ** Calls the function of that handle with a read-only copy of the record at `index` of `from`. It must return true or false. `what` names the
 ** rule in what is said when it has to be ended from outside. `late`, an index of `from` or 0, is the set of fields that are not known yet:
 ** a call that reads one ends there, broken, with its name in sandbox->late. After PP_RAN pp_sandbox_reads pushes on sandbox->L a list of

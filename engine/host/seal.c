@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
-** seal.c: what a rule's function reaches and outlives its call stays as it was when the policy was loaded, so that no call sees another one.
+** seal.c: what a rule's function reaches and outlives its call stays as it was when its layer was loaded, so that no call sees another one, and
+** no layer above changes what it says.
 ** Its variables from outside (upvalues), those of functions that it can call, and the tables in them: tables become views that refuse to be
 ** written, variables are compared with what they were after each call, and put back.
 */
@@ -83,7 +84,7 @@ static void visit_table(lua_State *L, const char *name) {
   if (plain && luaL_getmetafield(L, table, "__index") != LUA_TNIL) return;
   for (lua_pushnil(L); lua_next(L, table + 1); ) visit_later(L, name);
   if (!plain) return;
-  snprintf(message, sizeof message, "a rule's function may not change '%.64s', which outlives the call", name);
+  snprintf(message, sizeof message, "'%.64s' may not be changed any more: a rule's function reads it in every call", name);
   lua_settop(L, table);
   pp_seal_table(L, message);
 }
@@ -124,6 +125,12 @@ bool pp_is_sealed(lua_State *L, lua_Integer handle) {
   const bool sealed = push_variables(L, handle);
   lua_settop(L, top);
   return sealed;
+}
+
+void pp_charge_variables(lua_State *L, lua_Integer handle) {
+  const int top = lua_gettop(L);
+  if (push_variables(L, handle)) pp_charge(L, VISIT * (uint64_t)lua_rawlen(L, -1) / 4);
+  lua_settop(L, top);
 }
 
 /* Are the two values on top the same to whoever reads them? 1 and 1.0 are not, 0.0 and -0.0 neither. */

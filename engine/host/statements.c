@@ -38,6 +38,14 @@ void pp_push_function(lua_State *L, lua_Integer handle) {
   lua_remove(L, -2);
 }
 
+lua_Integer pp_count_functions(lua_State *L) {
+  lua_Integer count;
+  push_list(L, &functions_key);
+  count = (lua_Integer)lua_rawlen(L, -1);
+  lua_pop(L, 1);
+  return count;
+}
+
 /* Keeps a function and puts { [PP_TAG] = "function", handle, file, first line, last line } in its place. */
 static const char *keep_function(lua_State *L, int index) {
   lua_Integer handle;

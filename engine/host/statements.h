@@ -15,5 +15,6 @@ void pp_push_constructor(lua_State *L, const char *name);
 void pp_reset_statements(lua_State *L);
 void pp_push_statements(lua_State *L);                    /* never raises */
 void pp_push_function(lua_State *L, lua_Integer handle);  /* nil when there is none */
+lua_Integer pp_count_functions(lua_State *L);             /* handles are 1 to that */
 
 #endif

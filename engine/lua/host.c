@@ -8,6 +8,7 @@
 ** host:call(handle, record, name of the rule?, late?) → true or false, list of the names that the function read | nil, problem
 ** host:value(the same) → what the function returns, whatever it is (of what cannot be copied: why), and the names
 **   late: set of the fields that are not known yet; a call that reads one ends, and the problem's `late` is its name, its `reads` what it read before
+** host:seal() → true | nil, problem: the files run so far are a layer, which those that follow cannot change
 ** host:refill()             a new evaluation starts, which sees nothing of the one before: all of the budget is there again
 ** host:usage() → { work, work_limit, bytes, bytes_peak, bytes_limit }
 ** host:names() → every name that a policy can reach; host:close()
@@ -160,6 +161,14 @@ static int host_refill(lua_State *L) {
   return 0;
 }
 
+static int host_seal(lua_State *L) {
+  pp_sandbox *sandbox = check_host(L);
+  pp_outcome outcome = pp_sandbox_seal(sandbox);
+  if (outcome != PP_RAN) return push_problem(L, sandbox, outcome);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
 static int host_usage(lua_State *L) {
   const pp_meter *budget = &check_host(L)->budget.meter;
   lua_createtable(L, 0, 5);
@@ -204,6 +213,7 @@ static const luaL_Reg host_methods[] = {
   { "replace", host_replace },
   { "required", host_required },
   { "run",    host_run },
+  { "seal",   host_seal },
   { "usage",  host_usage },
   { "value",  host_value },
   { NULL, NULL }

@@ -157,6 +157,8 @@ local function run_layer(host, layer, report)
       end
     end
   end
+  local sealed, problem = host:seal()
+  if not sealed then failure.of_host(problem, "policy_unloadable", "%s", problem.message) end
   layer.required = host:required() or {}
   for _, file in ipairs(layer.required) do reading.note(file.path) end
   if #layer.statements == 0 then

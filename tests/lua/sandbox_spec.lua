@@ -356,7 +356,7 @@ describe("what outlives a rule's call", function()
 
   it("may not be changed: writing to a table of the file is an error where it is done", function()
     for _, body in ipairs { "seen[1] = 1", "seen.new = 1", "seen.old = nil", "seen.inside.x = 1", "seen[#seen + 1] = 2", "also.old = 3" } do
-      local message = "rule.lua:3: " .. changes(body:match "^%a+")
+      local message = string.format("rule.lua:3: '%s' may not be changed any more: a rule's function reads it in every call", body:match "^%a+")
       local text = "local seen = { old = 1, inside = {}, 7 } local also = { old = 2 }\nreject { id = 'x', when = function()\n" .. body .. "\nreturn true end }"
       assert.same({ message, message }, twice(text), body)
     end
@@ -398,6 +398,38 @@ describe("what outlives a rule's call", function()
       local function down(n) depth = depth + 1 if n > 0 then down(n - 1) end depth = depth - 1 end
       local nan = 0 / 0
       reject { id = "x", when = function() down(5) nan = 0 / 0 depth = depth return true end }]])
+  end)
+
+  it("may not be changed by the files of a layer above, once its layer is sealed", function()
+    local company = [[local limit, list = 1, { 1 }
+      reject { id = "x", when = function(f) return f.gpus > limit + #list end }
+      return { list = list, loosen = function() limit = 100 end, read = function() return limit end } ]]
+    for team, message in pairs {
+      ["require('company').list[1] = 2"] = "team.lua:1: 'list' may not be changed any more: a rule's function reads it in every call",
+      ["require('company').loosen()"] = "team.lua: a file may not change 'limit', which a rule's function of a layer below it reads",
+      ["local c = require('company') assert(#c.list == 1 and c.read() == 1) c.own = 1"] = false,
+    } do
+      local host = open()
+      local statements = assert(host:run("company.lua", company, false))
+      assert.is_true(host:seal())
+      local stated, problem = host:run("team.lua", team, false)
+      assert.equal(message, not stated and problem.message)
+      assert.is_true(host:call(statements[1].argument.when[1], { gpus = 3 }))
+    end
+  end)
+
+  it("costs each call as much as there is of it", function()
+    local function work_of(count)
+      local host = open()
+      local statements = assert(host:run("a.lua", string.format([[local steps = {}
+        for i = 1, %d do local n = i steps[i] = function() return n end end
+        reject { id = "x", when = function() return steps[1]() == 1 end }]], count), false))
+      assert.is_true(host:seal())
+      host:refill()
+      assert.is_true(host:call(statements[1].argument.when[1], { gpus = 1 }))
+      return host:usage().work
+    end
+    assert.is_true(work_of(2000) - work_of(1000) >= 1000 * 10)
   end)
 
   it("is put back after an error, too", function()
