@@ -264,7 +264,7 @@ end
 function layers.build(list, date, report, unpinned)
   local builder = {
     date = date, report = report, names = field_names(), parameters = {}, parameter_order = {}, rules = {}, lists = {},
-    disabled = {}, disabled_by_id = {}, loosened = {}, warnings = {}, pins = {}, idle = {},
+    disabled = {}, disabled_by_id = {}, lapsed = {}, loosened = {}, warnings = {}, pins = {}, idle = {},
     stack = list, default_layer = list[1].name, default_digest = list[1].digest, unpinned = unpinned,
   }
   for verb in pairs(plural) do builder.lists[verb] = {} end

@@ -31,12 +31,20 @@ local function warn(builder, id, statement, format, ...)
                                               message = place(statement) .. ": " .. string.format(format, ...) }
 end
 
--- Is its day over? What loosens falls away then, what does not stays; either is told. Says so too in its last days.
-local function lapses(builder, statement, title, loosens)
+-- Is its day over? What loosens falls away then, what does not stays; either is told. Says so too in its last days. What only took a part
+-- of it back, and so has no reason of its own, falls away with it: nobody is kept from planning on that day. `id`: of what it is about.
+local function lapses(builder, statement, title, loosens, id)
+  local below = builder.lapsed[id]
+  if loosens and below and below.layer ~= statement.layer and not statement.reason then
+    warn(builder, "expired", statement, "%s: what it took back in part has expired (%s); without a reason of its own it no longer holds", title,
+         place(below))
+    return true
+  end
   if not statement.expires then return false end
   if statement.expires < builder.date then
     warn(builder, "expired", statement, "%s expired on %s (the date is %s): it %s", title, statement.expires, builder.date,
          loosens and "no longer holds" or "lets no more plans through, and stays")
+    if loosens then builder.lapsed[id] = statement end
     return loosens
   elseif dates.days(statement.expires) - dates.days(builder.date) <= EXPIRES_SOON_DAYS then
     warn(builder, "expires_soon", statement, "%s expires on %s", title, statement.expires)
@@ -116,7 +124,7 @@ function overrides.kernel_lapses(builder, statement)
   local final = final_about_kernels(builder)
   local about = final and string.format("%s '%s', which is about kernels,", final.verb, final.id)
   if final and is_final(builder, statement, title, about, final.final) then return false end
-  if lapses(builder, statement, title, true) then return true end
+  if lapses(builder, statement, title, true, statement.id) then return true end
   if lie then title = string.format("%s: the catalogue says that %s overlaps nothing; without overlapping = false", title, known.name) end
   record(builder, statement, statement.id, title, not lie and statement.properties.why or nil)
   return false
@@ -149,7 +157,7 @@ local function set_parameter(builder, statement, parameter, value)
   local what, final = final_of(builder, parameter)
   -- Of one without a direction nobody knows what would loosen it.
   if final and (looser or parameter.loosens == "none") and is_final(builder, statement, title, what, final) then return end
-  if lapses(builder, statement, title, looser) then return end
+  if lapses(builder, statement, title, looser, parameter.id) then return end
   if looser then record(builder, statement, parameter.id, title) end
   if parameter.value == value and not statement.final then
     idle(builder, statement, title, "it is " .. tostring(statement.values[parameter.id]) .. " already (" .. place(parameter) .. ")")
@@ -311,7 +319,7 @@ function overrides.change(builder, statement)
   local looser = loosens(rule, statement, before, after)
   local may_loosen = looser or not loosening.guards[rule.verb] and alters(statement)
   if may_loosen and is_final(builder, statement, title, "it", rule.final) then return end
-  if lapses(builder, statement, title, looser) then return end
+  if lapses(builder, statement, title, looser, rule.id) then return end
   if looser then record(builder, statement, rule.id, title) end
   if says_nothing_new(rule, statement, before) then
     idle(builder, statement, title, "it says what stands already (" .. place(rule) .. ")")
@@ -322,7 +330,7 @@ end
 function overrides.disable(builder, statement)
   local rule, title = target_of(builder, statement), string.format("disable '%s'", statement.id)
   if not rule then return end
-  if is_final(builder, statement, title, "it", rule.final) or lapses(builder, statement, title, true) then return end
+  if is_final(builder, statement, title, "it", rule.final) or lapses(builder, statement, title, true, rule.id) then return end
   if loosening.guards[rule.verb] then record(builder, statement, rule.id, title) end
   builder.rules[rule.id] = nil
   local by = origin(statement)
@@ -342,7 +350,11 @@ end
 function overrides.enable(builder, statement)
   local entry, title = builder.disabled_by_id[statement.id], string.format("enable '%s'", statement.id)
   if not entry then
-    local known = builder.rules[statement.id]
+    local known, lapsed = builder.rules[statement.id], builder.lapsed[statement.id]
+    if lapsed then   -- what was right before that day is so after it
+      idle(builder, statement, title, "what disabled it has expired (" .. place(lapsed) .. ")")
+      return
+    end
     complain(builder, statement, "%s: %s", title, known and string.format("it is not disabled (%s)", place(known)) or
              "nothing has that id and is disabled" .. failure.suggestion(statement.id, sorted_keys(builder.disabled_by_id)))
     return

@@ -149,6 +149,26 @@ describe("what has expired", function()
                    policy.warnings[1].message, 1, true)
   end)
 
+  it("breaks no layer above that took it back, or a part of it", function()
+    local hall = [[
+      disable { id = "too_deep", reason = "r", expires = "2027-06-30" }
+      change { id = "dualpipe_without_ep", gpus = over(64), reason = "r", expires = "2027-06-30" }
+      set { memory_headroom = "4%", reason = "r", expires = "2027-06-30" }]]
+    local team = [[
+      enable { id = "too_deep" }
+      change { id = "dualpipe_without_ep", gpus = over(32) }
+      set { memory_headroom = "6%" }]]
+    local before, after = stack(hall, team), stack(hall, team, later)
+    assert.same({ 0.06, 0.08 }, { before.parameters.memory_headroom.value, after.parameters.memory_headroom.value })
+    assert.same({ 3, 2 }, { #before.rules.dualpipe_without_ep.conditions, #after.rules.dualpipe_without_ep.conditions })
+    assert.is_truthy(before.rules.too_deep and after.rules.too_deep)
+    assert.same({ 2, 0, 5 }, { #before.loosened, #after.loosened, #after.warnings })
+    assert.matches("set memory_headroom: what it took back in part has expired (", after.warnings[4].message, 1, true)
+    -- with a reason it is a loosening of its own
+    assert.equal(0.06, stack(hall, [[set { memory_headroom = "6%", reason = "r" }]], later).parameters.memory_headroom.value)
+    assert.matches("this lets more plans through", message_of([[set { memory_headroom = "6%" }]]), 1, true)
+  end)
+
   it("does not keep anybody from planning", function()
     local site = require("pipeplan").policy(files.write("a.lua", [[disable { id = "too_deep", reason = "r", expires = "2027-06-30" }]]),
                                             { date = "2027-07-01" })
