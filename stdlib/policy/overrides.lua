@@ -36,8 +36,8 @@ end
 local function lapses(builder, statement, title, loosens, id)
   local below = builder.lapsed[id]
   if loosens and below and below.layer ~= statement.layer and not statement.reason then
-    warn(builder, "expired", statement, "%s: what it took back in part has expired (%s); without a reason of its own it no longer holds", title,
-         place(below))
+    warn(builder, "expired", statement, "%s: what it took back in part has expired (%s); without a reason of its own it no longer holds",
+         title, place(below))
     return true
   end
   if not statement.expires then return false end

@@ -55,6 +55,9 @@ return {
   { "a preference that raises", status = 3, says = "policy.lua:1", "prefer { id = 'mine', within = 'any', when = function(f) error('boom') end }" },
   { "a kernel that raises", status = 3, says = "policy.lua:1", "kernel { id = 'mine', why = 'w', recommend = 'deepep', when = function(f) error('boom') end }" },
   { "a row that raises", status = 3, says = "policy.lua:1", "row { id = 'mine', try = { '1f1b' }, when = function(f) error('boom') end }" },
+  { "sixty thousand variables that sixty rules read", status = 4, says = "over budget", [[
+    local steps = {} for i = 1, 60000 do local n = i steps[i] = function() return n end end
+    for k = 1, 60 do reject { id = 'r' .. k, message = 'm', when = function(f) return steps[k]() == -f.gpus end } end]] },
   { "keys whose order is hard to tell", status = 0, [[
     local t = {} for i = 1, 12 do t["k" .. i] = true end
     t[2^63] = 1 t[math.maxinteger] = 2 t[math.maxinteger - 1] = 3 t[math.maxinteger - 2] = 4
