@@ -189,7 +189,10 @@ describe("ms-swift's line", function()
   it("begins anew with a process", function()
     local told = read(line(10, 0.4, "25s") .. line(20, 0.4, "50s") .. line(10, 0.5, "20s") .. line(20, 0.5, "40s"))
     assert.same({ { 10, 2.5 }, { 20, 2.5 }, { 10, 2.0 }, { 20, 2.0 } }, iterations(told))
+    assert.same({ "start", "start" }, told.marks)   -- its first line, which is left out: a process that resumed counts steps that it did not take
     assert.equal(1, read(line(10, "fast", "25s")).file.unreadable)
+    local measured = "{'eval_loss': 1.2, 'eval_runtime': 200.1, 'epoch': 0.1, 'global_step/max_steps': '10/9060', 'elapsed_time': '4m 2s'}\n"
+    assert.same({ "start", "evaluation" }, read(line(10, 0.4, "25s") .. measured).marks)
   end)
 end)
 
@@ -218,6 +221,38 @@ describe("the Trainer of Hugging Face", function()
     parts[#parts + 1] = state(2, 1000, 50) .. loss
     assert.same({ { 1, 25 }, { 2, 25 } }, iterations(read(table.concat(parts))))
     assert.same({ "evaluation", "checkpoint" }, read "***** Running Evaluation *****\nSaving model checkpoint to out/checkpoint-500\n".marks)
+  end)
+
+  -- steps of 10 s, an evaluation of 200 s behind step 4: its bar has as many steps as the training, another number, or none is shown
+  it("is marked behind an evaluation, and is not the evaluation's bar", function()
+    local measured = "\r{'eval_loss': 1.1, 'eval_runtime': 200.0, 'eval_samples_per_second': 3.1, 'epoch': 0.03}\n"
+    for _, total in ipairs { 1000, 50, 0 } do
+      local parts = { state(0, 1000, 0) }
+      for step = 1, 4 do parts[#parts + 1] = state(step, 1000, 10 * step) end
+      parts[#parts + 1] = loss
+      for step = 1, total > 0 and 50 or 0 do parts[#parts + 1] = state(step, total, 4 * step) end
+      parts[#parts + 1] = measured
+      for step = 5, 8 do parts[#parts + 1] = state(step, 1000, 10 * step + 200) end
+      parts[#parts + 1] = loss
+      local told = {}
+      local text = table.concat(parts)
+      local handle = assert(io.tmpfile())
+      handle:write(text)
+      handle:seek "set"
+      metrics.read_handle(handle, "x", { step = function(sample) table.insert(told, { sample.iteration, sample.seconds }) end,
+                                         mark = function(what) if told[#told] ~= what then table.insert(told, what) end end })
+      handle:close()
+      -- of as many steps: a bar that begins anew, so the first clock behind it is where it begins
+      assert.same({ { 2, 10 }, { 4, 10 }, "evaluation", total == 1000 and { 7, 10 } or { 6, 110 }, total ~= 1000 and { 8, 10 } or nil }, told, total)
+    end
+  end)
+
+  it("goes on behind an evaluation from where its bar stood still", function()
+    local text = state(0, 1000, 0) .. state(2, 1000, 20) .. loss .. "{'eval_loss': 1.1, 'eval_runtime': 200.0, 'epoch': 0.03}\n"
+      .. state(2, 1000, 220) .. state(4, 1000, 240) .. loss
+    local told = read(text)
+    assert.same({ { 2, 10 }, { 4, 10 } }, iterations(told))
+    assert.same({ "evaluation" }, { told.marks[1] })
   end)
 
   it("that resumes jumps over the steps that were done", function()
@@ -348,6 +383,9 @@ describe("the Trainer of Hugging Face, as files have it,", function()
     end
     assert.same({ { 20, 8.2 }, { 30, 8.4 } }, iterations(read(entry(10, "0:01:22") .. entry(20, "0:02:44") .. entry(30, "0:04:08"))))
     assert.same({ { 20, 8.2 } }, iterations(read(entry(10, "1 day, 2:01:22") .. entry(20, "1 day, 2:02:44"))))
+    -- an evaluation of 200 s: its line has eval_loss and the clock behind it
+    local told = read(entry(10, "0:01:22") .. entry(10, "0:04:42"):gsub('"loss"', '"eval_loss"') .. entry(20, "0:06:04"))
+    assert.same({ { { 20, 8.2 } }, { "evaluation" } }, { iterations(told), { told.marks[1] } })
   end)
 end)
 

@@ -12,8 +12,11 @@
 -- LLaMA-Factory's trainer_log.jsonl tells the same in each line: current_steps, total_steps, elapsed_time (hiyouga/LLaMA-Factory
 -- src/llamafactory/train/callbacks.py, LogCallback).
 --
--- Other bars (data, shards, evaluation) have other totals. A line of the loss says which of them is the training's: the one before it.
+-- Other bars (data, shards, evaluation) have other totals, or begin anew. A line of the loss says which of them is the training's: the one
+-- before it. An evaluation stops it for a while: what {'eval_loss': …} or another bar says is told as a mark, and where the bar stands still
+-- beside it, or LLaMA-Factory's line tells when it ended, the next sample begins there.
 
+local marks = require "pipeplan.input.metrics.marks"
 local numbers = require "pipeplan.input.metrics.numbers"
 
 local hf_trainer = { name = "hf-trainer", title = "Hugging Face Trainer log" }
@@ -63,9 +66,9 @@ local function passed(steps, seconds, pace)
 end
 
 -- The next state of a bar → a sample, or nil. state: { step, seconds, each } of the last one told; each: steps of a sample; seen, clock: of
--- the last state.
-local function advance(state, step, seconds, pace)
-  if step < state.seen or seconds < state.clock or not passed(step - state.seen, seconds - state.clock, pace) then
+-- the last state. paused: was there an evaluation since?
+local function advance(state, step, seconds, pace, paused)
+  if seconds < state.clock or paused and step == state.seen or not passed(step - state.seen, seconds - state.clock, pace) then
     state.step, state.seconds, state.seen, state.clock = step, seconds, step, seconds
     return nil
   end
@@ -82,16 +85,26 @@ reader.__index = reader
 
 function reader:bar(step, total, seconds, pace)
   local state = self.bars[total]
-  if not state then
-    if self.count >= MOST_TOTALS then return end
-    state = { step = step, seconds = seconds, seen = step, clock = seconds, kept = {} }
-    self.bars[total], self.count = state, self.count + 1
+  if not state or step < state.seen then
+    if not state and self.count >= MOST_TOTALS then return end
+    self.count = self.count + (state and 0 or 1)
+    state = { step = step, seconds = seconds, seen = step, clock = seconds, kept = {}, evaluations = self.evaluations }
+    self.bars[total] = state
   end
-  self.current = state
-  local sample = advance(state, step, seconds, pace)
+  self.current, self.current_total = state, total
+  if self.total and total ~= self.total then
+    self.evaluations = self.evaluations + 1
+    self.sink.mark "evaluation"
+  end
+  local paused = state.evaluations ~= self.evaluations
+  local sample = advance(state, step, seconds, pace, paused)
   if not sample or not numbers.seconds(sample.seconds) then return end
+  state.evaluations = self.evaluations
   if state.training then self:tell(sample)
-  elseif #state.kept < MOST_KEPT then table.insert(state.kept, sample) end
+  elseif #state.kept < MOST_KEPT then
+    sample.paused = paused
+    table.insert(state.kept, sample)
+  end
 end
 
 function reader:tell(sample)
@@ -99,18 +112,29 @@ function reader:tell(sample)
   self.sink.step(sample)
 end
 
+-- A line of what an evaluation measured: the bar before it is none of training's, as far as is known.
+function reader:evaluation()
+  self.evaluations = self.evaluations + 1
+  local state = self.current
+  if state and not state.training then state.kept = {} end
+end
+
 -- A line of the loss: the bar before it is the training's.
 function reader:loss(value)
   if numbers.is_undefined(value) then self.undefined = self.undefined + 1 end
   local state = self.current
   if not state or state.training then return end
-  state.training = true
-  for _, sample in ipairs(state.kept) do self:tell(sample) end
+  state.training, self.total = true, self.current_total
+  for _, sample in ipairs(state.kept) do
+    if sample.paused then self.sink.mark "evaluation" end
+    sample.paused = nil
+    self:tell(sample)
+  end
   state.kept = {}
 end
 
 function hf_trainer.new(sink)
-  local self = setmetatable({ sink = sink, bars = {}, count = 0, undefined = 0 }, reader)
+  local self = setmetatable({ sink = sink, bars = {}, count = 0, undefined = 0, evaluations = 0 }, reader)
   return function(line)
     local step, total, seconds, pace, rest = bar(line)
     if step then self:bar(step, total, seconds, pace) end
@@ -118,6 +142,14 @@ function hf_trainer.new(sink)
     if not inside then return step ~= nil end
     local loss = inside:match "['\"]loss['\"]: ['\"]?([^'\",}%s]+)"
     local known = loss and inside:find("learning_rate", 1, true)
+    if not loss and marks.of(inside) == "evaluation" then
+      self:evaluation()
+      local at, all, clocked = of_json(inside)
+      if at then self:bar(at, all, clocked, false) end
+      if not step and not at then return false end   -- any Trainer's: marks.lua has it
+      self.sink.mark "evaluation"
+      return true
+    end
     if loss and not step then
       step, total, seconds = of_json(inside)
       if step then self:bar(step, total, seconds, false) end

@@ -4,7 +4,8 @@
 -- checkpoint", "validation loss at iteration", "before the start of training step") and of pytorch/torchtitan (checkpoint.py: "Saving the
 -- checkpoint", "Finished saving the checkpoint"; metrics.py: "validate step:"; train.py: "Training starts at step"), of NVIDIA/NeMo
 -- (progress_printer.py: "Validation: iteration"), AI-Hypercomputer/maxtext (metric_logger.py: "eval metrics after step") and
--- huggingface/transformers (trainer.py: "***** Running Evaluation *****", "Saving model checkpoint to").
+-- huggingface/transformers (trainer.py: "***** Running Evaluation *****", "Saving model checkpoint to"; evaluate logs what it measured as
+-- {'eval_loss': …, 'eval_runtime': …}, which LLaMA-Factory's trainer_log.jsonl and ms-swift have too).
 
 local marks = {}
 
@@ -13,7 +14,7 @@ function marks.of(line)
   if line:find "[Cc]heckpoint" and line:find "[Ss]av[ei]" then return "checkpoint" end
   if line:find("validat", 1, true) and (line:find("validation loss", 1, true) or line:find("validate step:", 1, true))
      or line:find "[Ee]valuating" or line:find("Validation: iteration", 1, true) or line:find("eval metrics after step", 1, true)
-     or line:find("Running Evaluation", 1, true) then return "evaluation" end
+     or line:find("Running Evaluation", 1, true) or line:find "['\"]eval_[%w_]+['\"]: " then return "evaluation" end
   if line:find("before the start of training step", 1, true) or line:find("Training starts at step", 1, true) then return "start" end
   return nil
 end

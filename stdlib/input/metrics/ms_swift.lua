@@ -52,6 +52,7 @@ function ms_swift.new(sink)
       return true
     end
     if last and (count <= last or elapsed <= last_elapsed) then last = nil end   -- it began anew
+    if not last then sink.mark "start" end   -- of a resumed process iter/s counts steps that it did not take
     if not last and whole then last, last_elapsed = 0, 0 end
     local seconds = last and numbers.seconds((elapsed - last_elapsed) / (count - last))
     local loss = field(line, "loss")
