@@ -153,7 +153,8 @@ function monitor.run(arguments)
   check_files(parsed)
   local plan = require("pipeplan.input.plan_file").read(parsed.plan)
   local first, last = window_of(plan, parsed.steps)
-  local limits, stall_factor = { min_steps = min_steps_of(parsed.min_steps, first, last) }, stall_factor_of(parsed.stall_factor)
+  local least, stall_factor = min_steps_of(parsed.min_steps, first, last), stall_factor_of(parsed.stall_factor)
+  local limits = { min_steps = least, last = last }
 
   local steps = require("pipeplan.monitor.steps").new(plan, first, last)
   local counters = require("pipeplan.monitor.counters").new()

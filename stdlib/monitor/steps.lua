@@ -1,21 +1,23 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- steps.lua: the steps of a run as its log's lines tell them: which of them count, which are left out and why, and what they come to.
 --
--- A line of iteration i tells the mean of the steps since the line before it, at most an interval of them (the commonest distance between
--- lines). It is left out when
+-- A line of iteration i tells the mean of the steps that it stands for (entries.lua). It is left out when
 --   warm_up      a step of it lies in the warm-up; or before the window, or behind it
 --   start_up     it is the first of a process: the log says that one began, or iterations begin anew
 --   checkpoint, evaluation   a line of the log that says so stands between it and the line before (whether such time is in the next line's
 --                depends on the framework and its version; where it is not, one line less is read)
 --   stall        it takes over `stall_factor` times the median, and such lines are rare. A schedule's bubble is in every step; what is in
 --                one of many is not of the schedule, and would be in the fallback's too.
--- Of an iteration that was logged twice (a resumed run) the later line counts.
+-- Of an iteration that was logged twice (a resumed run) the later line counts, and where a process begins anew at an earlier iteration, no
+-- line of older ones from there on.
 --
--- Holds three numbers for each line inside the window, and for the last few before it; all others are only counted.
+-- Holds four numbers for each line inside the window, and for the last few before it; all others are only counted.
 
+local entries_of_lines = require "pipeplan.monitor.entries"
 local numbers = require "pipeplan.input.metrics.numbers"
 local trend = require "pipeplan.monitor.trend"
 local plan_file = require "pipeplan.input.plan_file"
+local weighted = require "pipeplan.monitor.weighted"
 
 local steps = {}
 
@@ -28,9 +30,11 @@ local grades = { line = 4, step = 3, difference = 2, bar = 1 }
 
 -- Nothing read yet of lines with iterations.
 function methods:forget()
-  self.seconds, self.batch, self.flag = {}, {}, {}
+  self.seconds, self.batch, self.flag, self.process, self.undone = {}, {}, {}, {}, {}
+  self.processes = 0
   self.lines, self.restarts, self.repeated, self.other_ranks, self.undefined, self.skipped, self.senseless = 0, 0, 0, 0, 0, 0, 0
   self.lowest, self.highest, self.previous, self.first_undefined, self.rank, self.distance = nil, nil, nil, nil, nil, nil
+  self.other = nil
 end
 
 -- steps.new(plan, first, last) → collector; first, last: the steps that count, from 1.
@@ -55,12 +59,25 @@ function methods:holds(iteration)
   return iteration <= self.last and iteration >= self.first - kept_before
 end
 
--- Is a line of another rank than the one that is read? That one gives way where it is silent while another logs: the run began again.
+-- Is a line of another rank than the one that is read? That one gives way where it is silent while another goes on by three lines: the run
+-- began again, where it stood or at an earlier iteration. other: { rank, from } of the first that logged since.
 function methods:of_another(sample)
   if not sample.rank then return false end
-  local silent = self.previous and sample.iteration >= self.previous + 3 * (self.distance or math.huge)
-  if not self.rank or silent then self.rank = sample.rank end
-  return sample.rank ~= self.rank
+  local rank, i = sample.rank, sample.iteration
+  if not self.rank then self.rank = rank end
+  if rank == self.rank then
+    self.other = nil
+    return false
+  end
+  local other = self.other
+  if not other or rank ~= other.rank and i < other.from then
+    other = { rank = rank, from = i }
+    self.other = other
+  end
+  local from = rank == other.rank and math.min(other.from, self.previous or i) or self.previous or i
+  if i < from + 3 * (self.distance or math.huge) then return true end
+  self.rank, self.other = rank, nil
+  return false
 end
 
 local function seconds_of(sample, plan, batch)
@@ -86,7 +103,10 @@ function methods:add(sample)
   local flag = self.pending or ""
   self.pending = nil
   if i == self.previous then flag = flag ~= "" and flag or self.flag[i] or ""   -- another rank's line, most often
-  elseif self.previous and i < self.previous then flag = "start" end
+  elseif self.previous and i < self.previous then
+    flag, self.processes = "start", self.processes + 1
+    self.undone[math.max(i, self.first - kept_before)] = self.processes
+  end
   if flag == "start" and self.previous and i ~= self.previous then self.restarts = self.restarts + 1 end
   if self.previous and i > self.previous then self.distance = i - self.previous end
   self.previous = i
@@ -100,7 +120,7 @@ function methods:add(sample)
     return
   end
   if self.seconds[i] then self.repeated = self.repeated + 1 end
-  self.seconds[i], self.batch[i], self.flag[i] = seconds, batch, flag
+  self.seconds[i], self.batch[i], self.flag[i], self.process[i] = seconds, batch, flag, self.processes
 end
 
 -- A line with a time and no iteration: counted, in case no other line has one.
@@ -126,44 +146,19 @@ local function interval_of(sorted)
   return best or 1
 end
 
--- Iterations of which no line tells, between those that were read, as { first, last }.
-local function gaps_of(sorted, interval, first, last)
-  local gaps, before = {}, first - 1
-  for _, i in ipairs(sorted) do
-    local from, to = math.max(before + 1, first), i - interval
-    if i >= first and to >= from then gaps[#gaps + 1] = { first = from, last = math.min(to, last) } end
-    before = math.max(before, i)
-  end
-  return gaps
-end
+local function time_of(entry) return entry.seconds end
 
-local function median_of(values)
-  local sorted = table.move(values, 1, #values, 1, {})
-  table.sort(sorted)
-  local n = #sorted
-  return n % 2 == 1 and sorted[(n + 1) // 2] or (sorted[n // 2] + sorted[n // 2 + 1]) / 2
-end
-
--- The tenth and the ninetieth of a hundred.
-local function tenths_of(values)
-  local sorted = table.move(values, 1, #values, 1, {})
-  table.sort(sorted)
-  return sorted[(#sorted + 9) // 10], sorted[#sorted - (#sorted - 1) // 10]
-end
-
-local function least_of(values)
+local function least_ratio_of(entries)
   local least = math.huge
-  for _, value in ipairs(values) do least = math.min(least, value) end
+  for _, entry in ipairs(entries) do least = math.min(least, trend.ratio(entry)) end
   return least
 end
 
 -- Leaves out stalls, where they are rare: one line in twenty, one of ten. → kept, stalls, too_many
 local function without_stalls(entries, factor)
   if #entries < 10 or factor <= 1 then return entries, {}, 0 end
-  local ratios = {}
-  for k, entry in ipairs(entries) do ratios[k] = entry.seconds / entry.ideal end
-  local limit, kept, stalls = factor * median_of(ratios), {}, {}
-  for k, entry in ipairs(entries) do table.insert(ratios[k] > limit and stalls or kept, entry) end
+  local limit, kept, stalls = factor * weighted.median(entries, trend.ratio), {}, {}
+  for _, entry in ipairs(entries) do table.insert(trend.ratio(entry) > limit and stalls or kept, entry) end
   if #stalls > math.max(1, #entries // 20) then return entries, {}, #stalls end
   return kept, stalls, 0
 end
@@ -174,20 +169,20 @@ local sums = trend.sums
 
 local function summary(entries)
   local seconds, ideal, weight = sums(entries)
-  local times, ratios = {}, {}
-  for k, entry in ipairs(entries) do times[k], ratios[k] = entry.seconds, entry.seconds / entry.ideal end
-  local tenth, ninth = tenths_of(times)
+  local tenth, ninth = weighted.tenths(entries, time_of)
   local out = {
     low_seconds = tenth, high_seconds = ninth,
-    steps = weight, lines = #entries, mean_seconds = seconds / weight, median_seconds = median_of(times), ideal_seconds = ideal / weight,
-    utilisation = ideal / seconds, median_utilisation = 1 / median_of(ratios), error_fraction = trend.error(entries),
-    fastest_over_ideal = least_of(ratios),
+    steps = weight, lines = #entries, mean_seconds = seconds / weight, median_seconds = weighted.median(entries, time_of),
+    ideal_seconds = ideal / weight,
+    utilisation = ideal / seconds, median_utilisation = 1 / weighted.median(entries, trend.ratio),
+    error_fraction = trend.error(entries), fastest_over_ideal = least_ratio_of(entries),
     first = entries[1].iteration - entries[1].weight + 1, last = entries[#entries].iteration,
   }
   local change = trend.of(entries)
   if change then
     out.early_seconds, out.late_seconds = change.early * out.ideal_seconds, change.late * out.ideal_seconds
     out.rise = change.rises and { fraction = change.late / change.early - 1, after = change.after } or nil
+    out.recovered_after = change.recovered_after
   end
   return out
 end
@@ -195,20 +190,35 @@ end
 -- Lines without iterations, numbered in order.
 function methods:number_unnumbered()
   if self.lines > 0 or self.unnumbered_lines == 0 then return false end
-  for i, line in pairs(self.unnumbered) do self.seconds[i], self.batch[i], self.flag[i] = line.seconds, self.plan.batch, line.flag end
+  for i, line in pairs(self.unnumbered) do
+    self.seconds[i], self.batch[i], self.flag[i], self.process[i] = line.seconds, self.plan.batch, line.flag, 0
+  end
   self.lines, self.lowest, self.highest = self.unnumbered_lines, 1, self.unnumbered_lines
   return true
 end
 
--- All lines up to the last step of the window, in order.
+-- Several ranks may write into one file and say no number: iterations go back more often than processes start anew, or each comes several
+-- times.
+local GO_BACK_OFTEN = 20   -- lines a start, at most
+
+function methods:ranks_without_number()
+  if self.other_ranks > 0 then return false end
+  if self.restarts > 0 then return self.restarts > 2 and self.restarts * GO_BACK_OFTEN > self.lines end
+  return 2 * self.repeated >= self.lines
+end
+
+-- All lines up to the last step of the window that stand, in order. Where none came twice, and where ranks are mixed, no step was done
+-- again.
 local function entries_of(self, sorted, interval)
-  local entries, before = {}, sorted[1] and math.max(0, sorted[1] - interval)
-  for k, i in ipairs(sorted) do
-    entries[k] = { iteration = i, seconds = self.seconds[i], weight = math.min(i - before, interval), flag = self.flag[i],
-                   batch = self.batch[i], ideal = self.plan.ideal * self.batch[i] / self.plan.batch }
-    before = i
+  local again = self.repeated > 0 and not self:ranks_without_number()
+  local process = again and self.process or setmetatable({}, { __index = function() return 0 end })
+  local list = entries_of_lines.of(sorted, process, again and self.undone or {}, interval)
+  for _, entry in ipairs(list) do
+    local i = entry.iteration
+    entry.seconds, entry.flag, entry.batch = self.seconds[i], self.flag[i], self.batch[i]
+    entry.ideal = self.plan.ideal * entry.batch / self.plan.batch
   end
-  return entries
+  return list
 end
 
 -- What was left out, by reason.
@@ -269,11 +279,12 @@ function methods:finish(stall_factor)
   for i in pairs(self.seconds) do sorted[#sorted + 1] = i end
   table.sort(sorted)
   out.interval = interval_of(sorted)
-  out.gaps = gaps_of(sorted, out.interval, self.first, self.last)
+  local standing = entries_of(self, sorted, out.interval)
+  out.gaps = entries_of_lines.gaps(standing, self.first, self.last)
 
   local dropped, drop = new_dropped()
   local counted, kept, stalls
-  counted, out.marked_kept = counted_of(self, entries_of(self, sorted, out.interval), drop)
+  counted, out.marked_kept = counted_of(self, standing, drop)
   out.wrong_batch = wrong_batch_of(counted, self.plan)
   kept, stalls, out.too_many_stalls = without_stalls(counted, stall_factor)
   for _, entry in ipairs(stalls) do drop("stall", entry) end

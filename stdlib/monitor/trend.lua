@@ -2,6 +2,8 @@
 -- trend.lua: do the steps of a run become slower? A schedule's bubble is in all of them alike; what comes with time is a fault of the
 -- machine (a card that throttles, a link that falls back, a neighbour's traffic), and another schedule on it is as slow.
 
+local weighted = require "pipeplan.monitor.weighted"
+
 local trend = {}
 
 local LEAST_LINES = 5      -- of a quarter of the run: fewer say nothing
@@ -17,55 +19,84 @@ function trend.sums(entries)
   return seconds, ideal, weight
 end
 
--- Relative standard error of the utilisation, from the means of at most 20 stretches of the run: neighbouring steps are not independent.
+-- Seconds of a step over its ideal.
+function trend.ratio(entry) return entry.seconds / entry.ideal end
+
+-- Relative standard error of the utilisation, from the means of at most 20 stretches of the run, of as many steps each: neighbouring steps
+-- are not independent.
 function trend.error(entries)
-  local groups, n = {}, #entries
-  local count = math.min(20, n)
-  if count < 2 then return nil end
-  for g = 1, count do
-    local part = table.move(entries, (g - 1) * n // count + 1, g * n // count, 1, {})
-    local seconds, ideal = trend.sums(part)
-    groups[g] = seconds / ideal
+  local _, _, total = trend.sums(entries)
+  local count, parts, passed = math.min(20, #entries), {}, 0
+  for _, entry in ipairs(entries) do
+    passed = passed + entry.weight
+    local at = (passed * count + total - 1) // total
+    parts[at] = parts[at] or {}
+    table.insert(parts[at], entry)
   end
+  local groups = {}
+  for g = 1, count do
+    if parts[g] then
+      local seconds, ideal = trend.sums(parts[g])
+      groups[#groups + 1] = seconds / ideal
+    end
+  end
+  count = #groups
+  if count < 2 then return nil end
   local mean, square = 0, 0
   for _, value in ipairs(groups) do mean = mean + value / count end
   for _, value in ipairs(groups) do square = square + (value - mean) ^ 2 end
   return math.sqrt(square / (count - 1) / count) / mean
 end
 
-local function median_of(entries)
-  local ratios = {}
-  for k, entry in ipairs(entries) do ratios[k] = entry.seconds / entry.ideal end
-  table.sort(ratios)
-  return ratios[(#ratios + 1) // 2]
-end
-
--- The last iteration before the steps became slower, if they did at once: where the two sides' means are furthest apart for their length.
-local function change_after(entries)
-  local total, n, before, best, at = 0, #entries, 0, -1, nil
-  for _, entry in ipairs(entries) do total = total + entry.seconds / entry.ideal end
-  for k = 1, n - 1 do
-    before = before + entries[k].seconds / entries[k].ideal
-    local apart = ((total - before) / (n - k) - before / k) * math.sqrt(k * (n - k))
-    if apart > best then best, at = apart, entries[k].iteration end
+-- The last iteration before the steps became slower (sign 1) or faster (-1), if they did at once: where the two sides' means are furthest
+-- apart for their length.
+local function change_after(entries, sign)
+  local total, steps, before, passed, best, at = 0, 0, 0, 0, -1, nil
+  for _, entry in ipairs(entries) do total, steps = total + entry.weight * trend.ratio(entry), steps + entry.weight end
+  for k = 1, #entries - 1 do
+    local entry = entries[k]
+    before, passed = before + entry.weight * trend.ratio(entry), passed + entry.weight
+    local apart = sign * ((total - before) / (steps - passed) - before / passed) * math.sqrt(passed * (steps - passed))
+    if apart > best then best, at = apart, entry.iteration end
   end
   return at
 end
 
--- The first and the last quarter, as seconds over the ideal's: { early, late, rises, after }; nil of few lines. They rise where the last is
--- slower by more than LEAST_RISE and two standard errors of the two, in the median too, for some slow steps at the end are no trend.
+-- How many entries from one end on are a quarter of the steps, at most.
+local function quarter_of(entries, from, to, by)
+  local _, _, total = trend.sums(entries)
+  local count, passed = 0, 0
+  for k = from, to, by do
+    passed = passed + entries[k].weight
+    if 4 * passed > total then break end
+    count = count + 1
+  end
+  return count
+end
+
+-- How many times slower than another a part has to be: by LEAST_RISE, and two standard errors of the two.
+local function least_of(one, other) return 1 + math.max(LEAST_RISE, 2 * math.sqrt(trend.error(one) ^ 2 + trend.error(other) ^ 2)) end
+
+local function mean_of(entries)
+  local seconds, ideal = trend.sums(entries)
+  return seconds / ideal
+end
+
+-- The first and the last quarter of the steps, as seconds over the ideal's: { early, late, rises, after, recovered_after }; nil of few
+-- lines. They rise where the last is slower by more than LEAST_RISE and two standard errors of the two, in the median too, for some slow
+-- steps at the end are no trend. They recovered where the last is as much faster than all before it, after that iteration.
 function trend.of(entries)
-  local quarter = #entries // 4
-  if quarter < LEAST_LINES then return nil end
-  local first = table.move(entries, 1, quarter, 1, {})
-  local last = table.move(entries, #entries - quarter + 1, #entries, 1, {})
-  local early, early_ideal = trend.sums(first)
-  local late, late_ideal = trend.sums(last)
-  local out = { early = early / early_ideal, late = late / late_ideal }
-  local noise = 2 * math.sqrt(trend.error(first) ^ 2 + trend.error(last) ^ 2)
-  local least = 1 + math.max(LEAST_RISE, noise)
-  out.rises = out.late > least * out.early and median_of(last) > least * median_of(first)
-  out.after = out.rises and change_after(entries) or nil
+  local n = #entries
+  local head, tail = quarter_of(entries, 1, n, 1), quarter_of(entries, n, 1, -1)
+  if head < LEAST_LINES or tail < LEAST_LINES then return nil end
+  local first = table.move(entries, 1, head, 1, {})
+  local last = table.move(entries, n - tail + 1, n, 1, {})
+  local rest = table.move(entries, 1, n - tail, 1, {})
+  local out = { early = mean_of(first), late = mean_of(last) }
+  local least = least_of(first, last)
+  out.rises = out.late > least * out.early and weighted.median(last, trend.ratio) > least * weighted.median(first, trend.ratio)
+  out.after = out.rises and change_after(entries, 1) or nil
+  out.recovered_after = mean_of(rest) > least_of(rest, last) * out.late and change_after(entries, -1) or nil
   return out
 end
 

@@ -44,8 +44,23 @@ local blind = {
   end,
 }
 
+-- A run below the threshold whose last quarter is above it, and faster than what was before it by more than noise: what was slow is over,
+-- and a schedule is as slow to the end.
+local function recovered(plan, measured)
+  return measured.recovered_after ~= nil and measured.utilisation < plan.threshold
+    and measured.ideal_seconds / measured.late_seconds >= plan.threshold
+end
+
 -- Then those that are of noise.
 local doubts = {
+  function(plan, found, limits)
+    local measured = found.measured
+    if not recovered(plan, measured) then return nil end
+    return string.format("steps became faster while it ran, most of it after iteration %s: the last quarter takes %s a step, above the "
+                         .. "threshold, and a schedule is as slow to the end. Judge the steps after it (--steps %d-%d)",
+                         format.integer(measured.recovered_after), format.seconds(measured.late_seconds), measured.recovered_after + 1,
+                         math.max(limits.last or 0, measured.last))
+  end,
   function(plan, found)
     local measured = found.measured
     if not measured.error_fraction then return "one line in the window: nothing says how much steps differ" end
@@ -74,7 +89,7 @@ local doubts = {
 }
 
 -- verdict.of(plan, found, limits) → "keep", "roll_back", "fault" or "undecided", and the reasons for the last. found: of steps:finish;
--- limits: { min_steps }.
+-- limits: { min_steps, last }, the last: of the window.
 function verdict.of(plan, found, limits)
   local reasons = {}
   for _, doubt in ipairs(blind) do reasons[#reasons + 1] = doubt(plan, found, limits) end

@@ -138,15 +138,6 @@ local function fastest_over_predicted(run)
   return run.found.measured and run.found.measured.fastest_over_ideal * run.plan.predicted
 end
 
--- A log of several ranks that say not which they are: iterations go back more often than processes start anew, or each comes several times.
-local GO_BACK_OFTEN = 20   -- lines a start, at most
-
-local function has_ranks_without_number(steps)
-  if steps.other_ranks > 0 then return false end
-  if steps.restarts > 0 then return steps.restarts > 2 and steps.restarts * GO_BACK_OFTEN > steps.lines end
-  return 2 * steps.repeated >= steps.lines
-end
-
 -- What a reader should know beside the verdict.
 function report.warnings(run)
   local steps, found, list = run.steps, run.found, {}
@@ -154,15 +145,15 @@ function report.warnings(run)
   add(steps.undefined > 0, "NaN or infinite loss or gradient in %s, first at iteration %s: no schedule is worth keeping for that",
       plural(steps.undefined, "iteration"), steps.first_undefined and format.integer(steps.first_undefined))
   add(steps.skipped > 0, "%s skipped (loss scale)", plural(steps.skipped, "iteration"))
-  local ranks = steps.repeated > 0 and has_ranks_without_number(steps)
+  local ranks = steps.repeated > 0 and steps:ranks_without_number()
   add(ranks, "%s of %s are of iterations that were logged before%s: several ranks write into one file without their number. Give the log "
       .. "of one rank, or let the launcher write numbers (torchrun --tee 3, srun --label)", format.integer(steps.repeated),
       plural(steps.lines, "line"), steps.restarts > 0 and ", going back " .. plural(steps.restarts, "time") or "")
   add(steps.restarts > 0 and steps.repeated == 0, "iterations go back %s, and none stands twice: the lines are not in their order",
       plural(steps.restarts, "time"))
   add(not ranks and steps.restarts > 0 and steps.repeated > 0,
-      "%s: iterations begin anew; of those logged twice (%s) the later line counts", plural(steps.restarts, "restart"),
-      format.integer(steps.repeated))
+      "%s: iterations begin anew; of those logged twice (%s) the later line counts, and no older one from where the newer process began",
+      plural(steps.restarts, "restart"), format.integer(steps.repeated))
   add(not ranks and steps.restarts == 0 and steps.repeated > 0, "%s logged twice: the later line counts",
       plural(steps.repeated, "iteration"))
   add(steps.senseless > 0, "%s with tokens per second that no step takes: not this plan's run?", plural(steps.senseless, "line"))

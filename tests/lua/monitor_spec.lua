@@ -71,6 +71,42 @@ describe("the steps that count", function()
     assert.near((30 * 40 + 59 * 30) / 89, found.measured.mean_seconds, 1e-9)
   end)
 
+  -- 27 s to iteration 90, then a process that was at 40 again: what the old one did from there on was undone, also where the new one is not yet
+  it("are none of the old process from where a newer one began", function()
+    local list = run(1, 90, 27)
+    table.move(run(41, 70, 18.6), 1, 30, 91, list)
+    local found, collector = find(list)
+    assert.same({ 1, 30 }, { collector.restarts, collector.repeated })
+    assert.near((30 * 27 + 29 * 18.6) / 59, found.measured.mean_seconds, 1e-9)
+    assert.equal(70, found.measured.last)
+    -- from scratch, with a line each 20 steps: 1 to 20 are of the new process's first line, which is left out
+    list = run(1, 90, 27)
+    table.move(run(20, 100, 18.6, 20), 1, 5, 91, list)
+    found = find(list)
+    assert.same({ 80, 18.6 }, { found.measured.steps, found.measured.mean_seconds })
+  end)
+
+  -- log_interval 1 to 50, then 10: 40 steps of 18.6 s and 50 of 27 s behind the warm-up
+  it("weigh what they stand for where the log interval changed, and none is missing", function()
+    for _, turned in ipairs { false, true } do
+      local list = turned and run(10, 50, 18.6, 10) or run(1, 50, 18.6)
+      for _, line in ipairs(turned and run(51, 100, 27) or run(60, 100, 27, 10)) do list[#list + 1] = line end
+      local found = find(list)
+      assert.same({ {}, 90 }, { found.gaps, found.measured.steps })
+      assert.near((40 * 18.6 + 50 * 27) / 90, found.measured.mean_seconds, 1e-9)
+      assert.equal(27, found.measured.median_seconds)   -- of the steps: 40 take 18.6 s, 50 take 27 s
+    end
+  end)
+
+  it("are of another rank where the run began again at an earlier iteration and that one logs", function()
+    local list = run(11, 60, 40)
+    for _, line in ipairs(list) do line.rank = "0" end
+    for i = 31, 100 do list[#list + 1] = { i, 30, rank = "5" } end
+    local found, collector = find(list)
+    assert.same({ 3, 1 }, { collector.other_ranks, collector.restarts })
+    assert.near((23 * 40 + 66 * 30) / 89, found.measured.mean_seconds, 1e-9)   -- 11 to 33 of the old process, 35 to 100 of the new
+  end)
+
   it("do not begin anew where another rank logs the same", function()
     local list = {}
     for i = 11, 50 do for rank = 0, 3 do list[#list + 1] = { i, 30, rank = tostring(rank) } end end
@@ -263,6 +299,17 @@ describe("the verdict", function()
       local found, _, p = find(run(11, 100, seconds))
       assert.not_equal("fault", (verdict.of(p, found, { min_steps = 9 })))
     end
+  end)
+
+  -- a schedule is as slow to the end: 27 s a step at last, above the threshold of 33 s
+  it("is undecided, of a run that was too slow and became fast enough", function()
+    for _, seconds in ipairs { function(i) return i <= 60 and 60 or 27 end, function(i) return i > 20 and i <= 60 and 60 or 27 end } do
+      local word, why = decide(run(11, 100, function(i) return noisy(seconds(i), 0.1)(i) end))
+      assert.equal("undecided", word)
+      assert.matches("^steps became faster while it ran, most of it after iteration 60: the last quarter takes 27 s a step", why)
+      assert.matches("(--steps 61-100)", why, 1, true)
+    end
+    assert.equal("roll_back", (decide(run(11, 100, function(i) return noisy(i <= 60 and 60 or 34, 0.1)(i) end))))   -- still too slow
   end)
 
   it("is undecided on few steps", function()

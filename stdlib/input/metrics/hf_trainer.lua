@@ -13,7 +13,7 @@
 -- src/llamafactory/train/callbacks.py, LogCallback).
 --
 -- Other bars (data, shards, evaluation) have other totals, or begin anew. A line of the loss says which of them is the training's: the one
--- before it. An evaluation stops it for a while: what {'eval_loss': …} or another bar says is told as a mark, and where the bar stands still
+-- before it. An evaluation stops it for a while: what {'eval_loss': …} or another bar says is told as a mark. Where the bar stands still
 -- beside it, or LLaMA-Factory's line tells when it ended, the next sample begins there.
 
 local marks = require "pipeplan.input.metrics.marks"
