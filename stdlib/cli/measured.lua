@@ -9,6 +9,7 @@ local format = require "pipeplan.base.format"
 local metrics = require "pipeplan.input.metrics.init"
 local reading = require "pipeplan.base.reading"
 local runs = require "pipeplan.input.runs"
+local said = require "pipeplan.input.metrics.arguments"
 
 local command = {}
 
@@ -47,8 +48,6 @@ local function expected_of(run, request, plan)
   }
 end
 
-local of_the_model = { sequence_length = true, layers = true, hidden = true, experts = true }
-
 -- Reads a run's log → what its steps come to.
 local function read_log(run, request, plan, limits)
   local ideal = plan.ideal_step_seconds * plan.gpus_used / run.layout.gpus_used   -- only ratios of steps to it are asked for
@@ -72,11 +71,8 @@ local function read_log(run, request, plan, limits)
     counter = function() end,
     unreadable = function() wrong "a line of a step whose time or number is no number" end,
     argument = function(name, value, written)
-      local wanted = expected[name]
-      if wanted and wanted ~= value then
-        wrong("%s is %s: %s has %s, so this is the log of another %s", written, format.integer(value), run.name, format.integer(wanted),
-              of_the_model[name] and "model" or "layout")
-      end
+      local words = said.differs(expected, name, value, written, run.name)
+      if words then wrong("%s", words) end
     end,
   })
   if steps.lines + steps.unnumbered_lines == 0 then

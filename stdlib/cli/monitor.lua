@@ -5,7 +5,10 @@
 local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.base.failure"
+local format = require "pipeplan.base.format"
 local metrics = require "pipeplan.input.metrics.init"
+local said = require "pipeplan.input.metrics.arguments"
+local report = require "pipeplan.report.monitor"
 local text_of = require "pipeplan.base.text"
 
 local monitor = {}
@@ -90,14 +93,24 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------- the flow
 
--- Reads all files into the collectors. A GPU whose host the file does not say is named by the file.
-local function read_all(parsed, steps, counters)
+-- Reads all files into the collectors. A GPU whose host the file does not say is named by the file. A log that says another layout than the
+-- plan's is of another run.
+local function read_all(parsed, plan, steps, counters)
   local files, columns = {}, parsed.columns and text_of.parts(parsed.columns)
   for i, path in ipairs(parsed.metrics) do
     local host = path == "-" and "standard input" or path:match "[^/]*$"
+    local place = { file = path == "-" and host or path, line = 0 }
     steps:next_file()
     files[i] = metrics.read(path, {
-      step = function(sample) steps:add(sample) end,
+      line = function(number) place.line = number end,
+      argument = function(name, value, written)
+        local words = said.differs(plan.layout, name, value, written, plan.file)
+        if words then failure.usage("%s:%d: %s", place.file, place.line, words) end
+      end,
+      step = function(sample)
+        sample.place = place
+        steps:add(sample)
+      end,
       unnumbered_step = function(seconds) steps:add_unnumbered(seconds) end,
       mark = function(what) steps:mark(what) end,
       counter = function(kind, who, fraction)
@@ -109,19 +122,38 @@ local function read_all(parsed, steps, counters)
   return files
 end
 
+-- Of one file: which lines were a format's, and their values none; the formats of lines that --input left out.
+local function unread(file, path, input)
+  if file.first_unreadable then return "; " .. report.unreadable(file) end
+  if not input or path == "-" then return "" end
+  local ignore, names = function() end, {}
+  local sink = { step = ignore, unnumbered_step = ignore, mark = ignore, counter = ignore }
+  for _, entry in ipairs(metrics.read(path, sink).formats) do
+    names[#names + 1] = entry.title .. " " .. format.plural(entry.lines, "line")
+  end
+  return #names > 0 and string.format("; %s has %s, which --input %s leaves out", file.name, table.concat(names, ", "), input) or ""
+end
+
 -- Nothing in the window: what was there instead.
-local function nothing(steps, files, first, last)
+local function nothing(parsed, steps, files, first, last)
   local read = {}
   for _, file in ipairs(files) do read[#read + 1] = file.name:gsub("%c", "?") end
   local names = #read > 3 and #read .. " files" or table.concat(read, ", ")
+  local reasons = {}
+  for i, file in ipairs(files) do reasons[i] = unread(file, parsed.metrics[i], parsed.input) end
+  if steps.senseless > 0 then failure.raise("nothing", "no step in %s: %s", names, report.senseless(steps)) end
   if steps.lines > 0 then
-    failure.raise("nothing", "no step in the window: %s has iterations %d to %d, and steps from %d to %d count (--steps: others)", names,
-                  steps.lowest, steps.highest, first, last)
+    failure.raise("nothing", "no step in the window: %s has iterations %d to %d, and steps from %d to %d count (--steps: others)%s", names,
+                  steps.lowest, steps.highest, first, last, table.concat(reasons))
   end
   local lines = 0
   for _, file in ipairs(files) do
     lines = lines + file.lines
     if file.caution then failure.raise("nothing", "no sample in %s: %s", names, file.caution) end
+  end
+  if parsed.input or #table.concat(reasons) > 0 then
+    failure.raise("nothing", "no sample in %s: %d lines, none with a value of %s%s", names, lines, parsed.input or "a step or counter",
+                  table.concat(reasons))
   end
   failure.raise("nothing", "no sample in %s: %d lines, none with a value of a known format (%s; without a header: --columns)", names, lines,
                 table.concat(metrics.inputs, ", "))
@@ -139,7 +171,6 @@ local function without_steps(counters)
 end
 
 local function render(run, format_name, arguments)
-  local report = require "pipeplan.report.monitor"
   if format_name == "html" then
     return require("pipeplan.report.html.init").monitor(run, { "pipeplan", "monitor", table.unpack(arguments) })
   end
@@ -158,9 +189,9 @@ function monitor.run(arguments)
 
   local steps = require("pipeplan.monitor.steps").new(plan, first, last)
   local counters = require("pipeplan.monitor.counters").new()
-  local files = read_all(parsed, steps, counters)
+  local files = read_all(parsed, plan, steps, counters)
   local found, seen = steps:finish(stall_factor), counters:finish(plan)
-  if not found.measured and (steps.lines > 0 or #seen == 0) then nothing(steps, files, first, last) end
+  if not found.measured and (steps.lines > 0 or #seen == 0) then nothing(parsed, steps, files, first, last) end
 
   local run = { plan = plan, found = found, steps = steps, counters = seen, files = files, first = first, last = last,
                 too_many_gpus = counters.too_many }

@@ -129,6 +129,20 @@ local function fallback_of(check, plan)
   return fallback
 end
 
+-- What the log of such a run says of itself, where it does: names of input/metrics/arguments.lua → values, of what the plan says. The
+-- experts' own TP is none where nothing spreads experts, and a ramp has several batches.
+local function layout_of(plan, read)
+  local layout = { gpus = read.gpus, layers = json.at(plan, "model.layers"), micro_batch_size = json.at(plan, "micro_batch_size"),
+                   sequence_length = json.at(plan, "training.sequence_length"),
+                   global_batch_size = not read.ramp and read.batch or nil }
+  for _, name in ipairs { "data", "tensor", "context", "pipeline", "expert" } do layout[name] = json.at(plan, "parallelism." .. name) end
+  if math.type(layout.expert) == "integer" and layout.expert > 1 then layout.expert_tensor = json.at(plan, "parallelism.expert_tensor") end
+  for name, value in pairs(layout) do
+    if math.type(value) ~= "integer" then layout[name] = nil end
+  end
+  return layout
+end
+
 -- Only a plan can be watched; what was refused, and what has no pipeline, has no trigger.
 local function check_status(plan, file)
   if type(plan) ~= "table" or json.is_array(plan) or type(plan.status) ~= "string" then
@@ -142,7 +156,7 @@ end
 
 -- plan_file.read(file) → what `monitor` needs, in SI units:
 -- { schedule, pipeline, microbatches, gpus, ideal, step, predicted, tokens, batch, batches = { [size] = true }, ramp, threshold, window,
---   warmup, fallback, inside_error_band, time_error, comparison_error, busy }.
+--   warmup, fallback, inside_error_band, time_error, comparison_error, busy, layout }.
 function plan_file.read(file)
   local plan = json.read(file)
   documents.check(plan, "plan", file)
@@ -173,6 +187,7 @@ function plan_file.read(file)
   out.gpus = math.tointeger(out.gpus)
   out.ramp, out.batches = ramp_of(check, plan, file), { [out.batch] = true }
   for _, segment in ipairs(out.ramp or {}) do out.batches[segment.batch] = true end
+  out.layout = layout_of(plan, out)
   out.fallback, out.busy = fallback_of(check, plan), busy_of(plan)
   return out
 end

@@ -34,7 +34,7 @@ function methods:forget()
   self.processes = 0
   self.lines, self.restarts, self.repeated, self.other_ranks, self.undefined, self.skipped, self.senseless = 0, 0, 0, 0, 0, 0, 0
   self.lowest, self.highest, self.previous, self.first_undefined, self.rank, self.distance = nil, nil, nil, nil, nil, nil
-  self.other = nil
+  self.other, self.first_senseless = nil, nil
 end
 
 -- steps.new(plan, first, last) → collector; first, last: the steps that count, from 1.
@@ -86,8 +86,16 @@ local function seconds_of(sample, plan, batch)
   return numbers.seconds(plan.tokens * batch / plan.batch / (sample.tokens_per_second * plan.gpus))
 end
 
+-- What there is to say of a rate of which no step follows: where it stands, and what it may be.
+local function first_senseless(sample, plan, batch)
+  local sequences, place = sample.sequences_per_second, sample.place or {}
+  local amount = sequences and batch or plan.tokens * batch / plan.batch / plan.gpus
+  return { file = place.file, line = place.line, iteration = sample.iteration, value = sequences or sample.tokens_per_second,
+           what = sequences and "samples a second" or "tokens per second and GPU", least = amount / 604800, most = amount / 1e-6 }
+end
+
 -- One line. sample: { iteration, seconds or tokens_per_second (of a GPU) or sequences_per_second (of all), batch, rank, undefined, skipped,
--- grade (`line` where there is none) }.
+-- grade (`line` where there is none), place = { file, line } or nil }.
 function methods:add(sample)
   local grade = grades[sample.grade or "line"]
   if grade < self.grade then return end
@@ -117,6 +125,7 @@ function methods:add(sample)
   local seconds = seconds_of(sample, plan, batch)
   if not seconds then
     self.senseless = self.senseless + 1
+    self.first_senseless = self.first_senseless or first_senseless(sample, plan, batch)
     return
   end
   if self.seconds[i] then self.repeated = self.repeated + 1 end

@@ -138,6 +138,29 @@ local function fastest_over_predicted(run)
   return run.found.measured and run.found.measured.fastest_over_ideal * run.plan.predicted
 end
 
+local function printable(text) return (text:sub(1, 60):gsub("[^ -~]", "?")) end
+
+-- Of a file's values that are none: the first, and what it should be.
+function report.unreadable(file)
+  local first = file.first_unreadable
+  local what, expected = "'" .. printable(first.text) .. "'", "a share of the time, in the format's own unit"
+  if first.step then
+    what = string.format("'%s' of step '%s'", printable(first.value or ""), printable(first.step))
+    expected = "a step from 1 on, and a time or rate over 0, of at most a week a step"
+  end
+  return string.format("%s of %s cannot be read, the first in %s:%d: %s: expected %s", plural(file.unreadable, "value"), first.title,
+                       file.name, first.line, what, expected)
+end
+
+-- Of rates that no step has: the first, and what it should be.
+function report.senseless(steps)
+  local first = steps.first_senseless
+  local place = first.file and string.format(" (%s:%d)", first.file, first.line) or ""
+  return string.format("%s with %s that no step takes, the first in iteration %s%s: %.6g: expected %.4g to %.4g for a step of this plan",
+                       plural(steps.senseless, "line"), first.what, format.integer(first.iteration), place, first.value, first.least,
+                       first.most)
+end
+
 -- What a reader should know beside the verdict.
 function report.warnings(run)
   local steps, found, list = run.steps, run.found, {}
@@ -156,7 +179,7 @@ function report.warnings(run)
       plural(steps.restarts, "restart"), format.integer(steps.repeated))
   add(not ranks and steps.restarts == 0 and steps.repeated > 0, "%s logged twice: the later line counts",
       plural(steps.repeated, "iteration"))
-  add(steps.senseless > 0, "%s with tokens per second that no step takes: not this plan's run?", plural(steps.senseless, "line"))
+  add(steps.senseless > 0, "%s", steps.senseless > 0 and report.senseless(steps) .. ": not this plan's run?")
   local rise = found.measured and found.measured.rise
   add(rise, "steps became slower while it ran, by %s from the first quarter to the last, most of it after iteration %s: a fault to find, "
       .. "not the schedule's doing",
@@ -177,7 +200,7 @@ function report.warnings(run)
     add(file.caution, "%s: %s", file.name, file.caution)
     add(#file.formats == 0, "%s: no line of a known format in %s", file.name, plural(file.lines, "line"))
     add(file.torn, "%s: its last line has no end, and was not read", file.name)
-    add(file.unreadable > 0, "%s: %s that cannot be read", file.name, plural(file.unreadable, "value"))
+    add(file.unreadable > 0, "%s", file.unreadable > 0 and report.unreadable(file))
     add(file.missing > 0, "%s: %s that the tool itself had none for", file.name, plural(file.missing, "value"))
     add(file.long > 0, "%s: %s too long to be a log's", file.name, plural(file.long, "line"))
   end

@@ -187,6 +187,39 @@ describe("a run", function()
     end
   end)
 
+  -- a week of 604,800 s; 262,144 tokens a step on 8 GPUs: 262,144 / 8 / 604,800 = 0.05418 tokens a second and GPU at least
+  it("of whose lines no value is one is nothing, and says which line, what it has, and what it should be", function()
+    local status, out, problem = monitor(monitoring.log(1, 100, -27))
+    assert.same({ 5, "" }, { status, out })
+    assert.matches("100 values of Megatron-LM log cannot be read, the first in standard input:1: '-27000.0' of step '1': expected a step from 1 on, "
+                   .. "and a time or rate over 0, of at most a week a step", problem, 1, true)
+    status, out, problem = monitor(monitoring.torchtitan(60, "0.01"):rep(3))
+    assert.same({ 5, "" }, { status, out })
+    assert.matches("3 lines with tokens per second and GPU that no step takes, the first in iteration 60 (standard input:1): 0.01: expected 0.05418 to "
+                   .. "3.277e+10 for a step of this plan", problem, 1, true)
+  end)
+
+  it("of another format than --input says is told which it is", function()
+    local log = files.write("run.log", monitoring.log(1, 100, 27))
+    local status, out, problem = run(plan .. " " .. log .. " --input torchtitan")
+    assert.same({ 5, "" }, { status, out })
+    assert.matches("100 lines, none with a value of torchtitan; " .. log .. " has Megatron-LM log 100 lines, which --input torchtitan leaves out", problem,
+                   1, true)
+  end)
+
+  -- the plan's: 8 GPUs, P 4, DP 2, TP 1
+  it("whose log says another layout than the plan's is refused, with the line and both values", function()
+    local function args(name, value) return ("  %s %s %d\n"):format(name, ("."):rep(47 - #name), value) end
+    local own = args("world_size", 8) .. args("pipeline_model_parallel_size", 4) .. args("data_parallel_size", 2) .. args("global_batch_size", 64)
+    assert.equal(0, (monitor(own .. monitoring.log(1, 100, 27))))
+    for name, value in pairs { world_size = 64, tensor_model_parallel_size = 8, global_batch_size = 128, seq_length = 8192 } do
+      local status, out, problem = monitor(own .. args(name, value) .. monitoring.log(1, 100, 27))
+      assert.same({ 2, "" }, { status, out })
+      assert.matches("^pipeplan: standard input:5: " .. name .. " is [%d,]+: .*plan.json has [%d,]+, so this is the log of another %l+\n$", problem)
+    end
+    assert.equal(2, (monitor("Building device mesh with parallelism: pp=4, dp_replicate=1, dp_shard=4, cp=1, tp=1, ep=1\n" .. own)))
+  end)
+
   it("of whose lines no time of a step follows is nothing, and says why", function()
     local status, out, problem = monitor "Epoch 1 | iter 64 step 16 | loss train: 11.201, val: n/a | iter time: 450.12 ms (step) remaining time: 1:00:00\n"
     assert.same({ 5, "" }, { status, out })

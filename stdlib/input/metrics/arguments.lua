@@ -10,6 +10,8 @@
 --
 -- of torchtitan (pytorch/torchtitan torchtitan/distributed/parallel_dims.py, build_mesh). Launchers put names before the line.
 
+local format = require "pipeplan.base.format"
+
 local arguments = {}
 
 -- Their names → ours.
@@ -37,6 +39,16 @@ function arguments.line(text, sink)
     if key == "dp_replicate" then replicas = whole(number) elseif key == "dp_shard" then shards = whole(number) end
   end
   if replicas and shards then sink.argument("data", replicas * shards, "dp_replicate × dp_shard") end
+end
+
+local of_the_model = { sequence_length = true, layers = true, hidden = true, experts = true }
+
+-- What is wrong with a value that a log says, in words, or nil. expected: names → values; whose: what the expected ones are of.
+function arguments.differs(expected, name, value, written, whose)
+  local wanted = expected[name]
+  if not wanted or wanted == value then return nil end
+  return string.format("%s is %s: %s has %s, so this is the log of another %s", written, format.integer(value), whose,
+                       format.integer(wanted), of_the_model[name] and "model" or "layout")
 end
 
 return arguments

@@ -29,7 +29,7 @@ local function pipeline_line(line, sink)
   if not time then return false end
   local count, seconds, per_second = numbers.count(iteration), numbers.seconds(numbers.read(time)), numbers.read(rate)
   if not count or not seconds then
-    sink.unreadable()
+    sink.unreadable(iteration, time)
     return true
   end
   local loss = rest:match "loss: *([-+%a]+)"
@@ -45,7 +45,7 @@ local function timer_line(line, at, sink)
   if not iteration or not rate then return false end
   local count, per_second = numbers.count(iteration), numbers.read(rate)
   if not count or not per_second or per_second <= 0 then
-    sink.unreadable()
+    sink.unreadable(iteration, rate)
     return true
   end
   sink.step { iteration = count, sequences_per_second = per_second, grade = "step", undefined = 0, skipped = 0 }

@@ -13,7 +13,7 @@ local metrics = {}
 
 -- What --input may say, in the order in which readers are asked. A reader has line(text, sink) → was it its own?, or new(sink, columns) →
 -- such a function of the text alone, where a file has a header or a line needs those before it. They tell the sink: step
--- (monitor/steps.lua says what a sample has), unnumbered_step, counter, missing, unreadable, caution (what to know
+-- (monitor/steps.lua says what a sample has), unnumbered_step, counter, missing, unreadable(step, value), caution (what to know
 -- of all its lines, in words).
 metrics.inputs = { "megatron", "torchtitan", "nemo", "nanotron", "deepspeed", "maxtext", "verl", "ms-swift", "torchtune", "litgpt",
                    "hf-trainer", "prometheus", "dmon", "nvidia-smi" }
@@ -31,12 +31,15 @@ end
 
 -- Reads one file: an open handle, and the name that messages have for it. sink: what readers tell, and mark(what); where it has them also
 -- line(number), before what a line tells, and argument(name, value, written): what the run says of its own layout (arguments.lua).
--- → { name, formats = { { title, lines } }, lines, long, torn, unreadable, missing, caution }.
+-- → { name, formats = { { title, lines } }, lines, long, torn, unreadable, missing, caution, first_unreadable = { line, text, title,
+-- step, value } }, the last two as a log wrote them, nil of counters.
 function metrics.read_handle(handle, name, sink, input, columns)
   local file, lost_gradient = { name = name, formats = {}, unreadable = 0, missing = 0 }, false
+  local at, written, asked   -- the line that is read: its number, its text, and the reader that is asked
   local inner = setmetatable({
-    unreadable = function()
+    unreadable = function(step, value)
       file.unreadable = file.unreadable + 1
+      file.first_unreadable = file.first_unreadable or { line = at, text = written, title = asked.title, step = step, value = value }
       if sink.unreadable then sink.unreadable() end
     end,
     missing = function() file.missing = file.missing + 1 end,
@@ -52,10 +55,12 @@ function metrics.read_handle(handle, name, sink, input, columns)
   local readers = readers_of(inner, input, columns)
   local count = lines.each(handle, name, function(text, number)
     text, file.rank = launchers.strip(text)
+    at, written = number, text
     if sink.line then sink.line(number) end
     if sink.argument then arguments.line(text, sink) end
     lost_gradient = lost_gradient or numbers.undefined_gradient(text)
     for _, reader in ipairs(readers) do
+      asked = reader
       if reader.read(text) then
         reader.count = reader.count + 1
         return

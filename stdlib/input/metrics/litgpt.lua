@@ -18,7 +18,7 @@ function litgpt.line(line, sink)
   if not time then return false end
   local count, seconds = numbers.count(step), numbers.seconds((numbers.read(time) or 0) / 1e3)
   if not count or not seconds then
-    sink.unreadable()
+    sink.unreadable(step, time)
   elseif iteration ~= step then
     sink.caution(caution)
   else

@@ -16,7 +16,7 @@ function maxtext.line(line, sink)
   if not at or not step then return false end
   local count, seconds = #step <= 15 and math.tointeger(tonumber(step)), numbers.seconds(numbers.read(time))
   if not count or not seconds then
-    sink.unreadable()
+    sink.unreadable(step, time)
     return true
   end
   local loss = line:match ", loss: *([-+%a]+)"

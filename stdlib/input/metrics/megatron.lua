@@ -38,7 +38,7 @@ local function iteration_line(line, sink)
   if not time then return false end
   local count, seconds = numbers.count(iteration), numbers.seconds((numbers.read(time:match "^[^/]+") or 0) / 1e3)
   if not count or not seconds then
-    sink.unreadable()
+    sink.unreadable(iteration, time)
     return true
   end
   sink.step {

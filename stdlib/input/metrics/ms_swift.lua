@@ -48,7 +48,7 @@ function ms_swift.new(sink)
     if not place then return false end
     local elapsed, whole = elapsed_at(line, count or 1)
     if not count or not elapsed then
-      sink.unreadable()
+      sink.unreadable(place, field(line, "train_speed(iter/s)") or field(line, "train_speed(s/it)"))
       return true
     end
     if last and (count <= last or elapsed <= last_elapsed) then last = nil end   -- it began anew

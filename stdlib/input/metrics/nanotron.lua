@@ -37,7 +37,7 @@ function nanotron.line(line, sink)
   if not time then return false end
   local seconds = numbers.seconds((human(time) or 0) / 1e3)
   if not count or not seconds then
-    sink.unreadable()
+    sink.unreadable(iteration, time)
     return true
   end
   local loss = field(rest .. " ", "lm_loss")

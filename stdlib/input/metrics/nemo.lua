@@ -30,7 +30,7 @@ function nemo.new(sink)
     local count = step and step >= 0 and math.tointeger(step)
     count = count and count + 1 or numbers.count(line:match "iteration (%d+)/")
     if not seconds or not count then
-      sink.unreadable()
+      sink.unreadable(field(line, "global_step"), field(line, TIMING))
       return true
     end
     if count == last then return true end

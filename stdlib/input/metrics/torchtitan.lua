@@ -19,7 +19,7 @@ function torchtitan.line(line, sink)
   local rate = rest and rest:match "tps: *([%d,.]+)%s"
   if not rate then return false end
   local step = numbers.step_of_rate(iteration, rate, rest:match "loss: *([-+%a]+)")
-  if not step then sink.unreadable() return true end
+  if not step then sink.unreadable(iteration, rate) return true end
   step.rank = line:match "%[rank(%d+)%]"   -- each rank logs, unless the launcher filters: one of them is enough
   sink.step(step)
   return true

@@ -20,7 +20,7 @@ function torchtune.line(line, sink)
   local rate = at and rest:match("^(%S+)%s", at + 1)
   if not rate then return false end
   local step = numbers.step_of_rate(iteration, rate, rest:match "loss:(%S+)")
-  if not step then sink.unreadable() return true end
+  if not step then sink.unreadable(iteration, rate) return true end
   sink.caution(caution)
   sink.step(step)
   return true

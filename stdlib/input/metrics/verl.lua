@@ -27,7 +27,7 @@ function verl.line(line, sink)
   if not time then return false end
   local count, seconds = numbers.count(iteration), numbers.seconds(numbers.read(time))
   if not count or not seconds then
-    sink.unreadable()
+    sink.unreadable(iteration, time)
     return true
   end
   local loss = field(line, "train/loss") or field(line, "actor/pg_loss")
