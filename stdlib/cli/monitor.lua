@@ -187,7 +187,7 @@ function monitor.run(arguments)
   local least, stall_factor = min_steps_of(parsed.min_steps, first, last), stall_factor_of(parsed.stall_factor)
   local limits = { min_steps = least, last = last }
 
-  local steps = require("pipeplan.monitor.steps").new(plan, first, last)
+  local steps = require("pipeplan.monitor.kinds").new(plan, first, last)
   local counters = require("pipeplan.monitor.counters").new()
   local files = read_all(parsed, plan, steps, counters)
   local found, seen = steps:finish(stall_factor), counters:finish(plan)

@@ -25,23 +25,12 @@ local methods = {}
 
 local kept_before = 10000   -- iterations before the first that counts: the longest interval between lines
 
--- How directly lines tell the time of a step. Where one log has several kinds only the best counts: the others are of the same steps.
-local grades = { line = 4, step = 3, difference = 2, bar = 1 }
-
--- Nothing read yet of lines with iterations.
-function methods:forget()
+-- Nothing read yet of lines of one kind; first, last: the steps that count, from 1. kinds.lua holds those of a log.
+function steps.new(plan, first, last)
+  local self = setmetatable({ plan = plan, first = first, last = last, unnumbered = {}, unnumbered_lines = 0 }, { __index = methods })
   self.seconds, self.batch, self.flag, self.process, self.undone = {}, {}, {}, {}, {}
   self.processes = 0
   self.lines, self.restarts, self.repeated, self.other_ranks, self.undefined, self.skipped, self.senseless = 0, 0, 0, 0, 0, 0, 0
-  self.lowest, self.highest, self.previous, self.first_undefined, self.rank, self.distance = nil, nil, nil, nil, nil, nil
-  self.other, self.first_senseless = nil, nil
-end
-
--- steps.new(plan, first, last) → collector; first, last: the steps that count, from 1.
-function steps.new(plan, first, last)
-  local self = setmetatable({ plan = plan, first = first, last = last, unnumbered = {}, unnumbered_lines = 0, grade = 0 },
-                            { __index = methods })
-  self:forget()
   return self
 end
 
@@ -95,12 +84,8 @@ local function first_senseless(sample, plan, batch)
 end
 
 -- One line. sample: { iteration, seconds or tokens_per_second (of a GPU) or sequences_per_second (of all), batch, rank, undefined, skipped,
--- grade (`line` where there is none), place = { file, line } or nil }.
+-- place = { file, line } or nil }.
 function methods:add(sample)
-  local grade = grades[sample.grade or "line"]
-  if grade < self.grade then return end
-  if grade > self.grade and self.grade > 0 then self:forget() end
-  self.grade = grade
   if self:of_another(sample) then
     self.other_ranks = self.other_ranks + 1
     return

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- monitor.lua: what `pipeplan monitor` says of a run, as a page of text and as JSON. It is given { plan, found, steps, counters, files,
--- verdict, reasons, first, last }: the plan as input/plan_file.lua reads it, what monitor/steps.lua finished, and its collector;
+-- verdict, reasons, first, last }: the plan as input/plan_file.lua reads it, what monitor/kinds.lua finished, and its collector;
 -- found.measured is nil where only counters were given.
 
 local format = require "pipeplan.base.format"

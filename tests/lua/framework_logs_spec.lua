@@ -311,7 +311,7 @@ end)
 -- The helpers of monitor's tests make a log of each format from the same seconds; each is the same run.
 describe("the same run", function()
   it("is judged alike from each framework's log", function()
-    local steps = require "pipeplan.monitor.steps"
+    local steps = require "pipeplan.monitor.kinds"
     local plan_file = require "pipeplan.input.plan_file"
     local path = os.tmpname()
     local file = assert(io.open(path, "w"))

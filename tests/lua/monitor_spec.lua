@@ -8,7 +8,7 @@ local counters = require "pipeplan.monitor.counters"
 local monitoring = require "monitoring"
 local plan_file = require "pipeplan.input.plan_file"
 local json = require "pipeplan.base.json"
-local steps = require "pipeplan.monitor.steps"
+local steps = require "pipeplan.monitor.kinds"
 local verdict = require "pipeplan.monitor.verdict"
 
 teardown(files.remove)
@@ -134,6 +134,12 @@ describe("the steps that count", function()
                     { 12, nil, sequences_per_second = 1, grade = "step" }, { 12, 99, grade = "difference" }, best[2] }
     local found, collector = find(mixed)
     assert.same({ 30, 2, 0 }, { found.measured.mean_seconds, found.measured.lines, collector.repeated })
+    -- unless it is of a few of them: one line of DeepSpeed's in a log of bars
+    local bars = {}
+    for i = 12, 100, 2 do bars[#bars + 1] = { i, 30, grade = "bar" } end
+    table.insert(bars, 20, { 50, nil, sequences_per_second = 1, grade = "step" })
+    found, collector = find(bars)
+    assert.same({ 30, 45, 45 }, { found.measured.mean_seconds, found.measured.lines, collector.lines })
     -- 64 sequences a step (tests/monitoring.lua) at 2 a second
     assert.equal(32, find({ { 11, nil, sequences_per_second = 2, grade = "step" } }).measured.mean_seconds)
   end)
