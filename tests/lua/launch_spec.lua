@@ -58,8 +58,9 @@ describe("a plan written as a launch", function()
   for _, name in ipairs(launches.names) do
     it("is one that lint finds nothing in, and that is the plan, which it is planned as again: " .. name, function()
       local written = 0
-      local tried = name == "torchtitan" and 7 or 3   -- most of its plans here ask for what it has no key for
-      each_plan(name, 1, long and 200 or tried, function(seed, plan, request, object)
+      -- most plans of torchtitan here ask for what it has no key for, and the first specs are refused after long searches
+      local first, tried = table.unpack(name == "torchtitan" and not long and { 26, 5 } or { 1, 3 })
+      each_plan(name, first, long and 200 or tried, function(seed, plan, request, object)
         local text, problem = writer.write(name, plan, request)
         if not text then
           assert.truthy(problem:find "has no key for", problem)
@@ -212,7 +213,7 @@ describe("a plan written as a launch", function()
 
   it("is another one, or none, when any of its keys is changed or left out", function()
     local tried, unseen = 0, {}
-    each_plan("megatron", 100, 7, function(seed, plan, request)
+    each_plan("megatron", 100, 3, function(seed, plan, request)
       local text = writer.write("megatron", plan, request)
       -- no layer of it has an MLP of that width, or experts' is that width when nobody says
       local of_experts = text and text:find("--num-experts", 1, true) and not text:find("--moe-layer-freq", 1, true)
@@ -233,6 +234,6 @@ describe("a plan written as a launch", function()
       end
     end, { tied_embeddings = false, norm_bias = false, mlp_bias = false, qkv_bias = false, learned_positions = 0 })
     assert.same({}, unseen)
-    assert.is_true(tried > 250, tried)
+    assert.is_true(tried > 100, tried)
   end)
 end)

@@ -320,6 +320,17 @@ it("Megatron-Bridge and NeMo do not read what they do not know, and count with w
   assert.equal("", of("kind: &kind 2\n  tensor_model_parallel_size: *kind"))
 end)
 
+-- megatron-core 0.19.2: transformer_config.py asks cpu_offloading alone; that layers to offload switch it on is training/arguments.py, of
+-- Megatron-LM's command line
+it("Megatron-Bridge and NeMo offload activations where that is said, whatever number of layers stands beside it", function()
+  for _, trainer in ipairs { "", "trainer: { num_nodes: 1, devices: 8, precision: bf16 }\n" } do
+    for switched, want in pairs { ["false"] = "", ["true"] = "megatron.offload_pipeline" } do
+      assert.equal(want, said("nemo.yaml", trainer .. "model:\n  pipeline_model_parallel_size: 2\n  num_layers: 8\n  hidden_size: 1024\n"
+                                           .. "  num_attention_heads: 8\n  cpu_offloading: " .. switched .. "\n  cpu_offloading_num_layers: 7\n"))
+    end
+  end
+end)
+
 describe("files that are not judged", function()
   local function problem(name, text)
     local good, told = pcall(launch.read, files.write(name, text), {})

@@ -233,7 +233,10 @@ function derived.optimizer_state(f)
   return record.precision_aware and reduced and "reduced" or "fp32"
 end
 
+-- Megatron's arguments switch it on where layers are said (training/arguments.py: validate_args), the configuration that Bridge writes does
+-- not.
 function derived.activation_offload(f) return f.key "--cpu-offloading" == true or (f.key "--cpu-offloading-num-layers" or 0) > 0 end
+other_facts["megatron-bridge"].activation_offload = function(f) return f.key "--cpu-offloading" == true end
 
 function derived.optimizer(f) return f.key "--optimizer" or "adam" end
 

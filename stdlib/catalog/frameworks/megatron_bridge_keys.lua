@@ -32,7 +32,7 @@ return {
   dropped = { "--num-layers-per-virtual-pipeline-stage", "--step-batch-size-schedule", "--group-query-attention", "--bf16", "--fp16",
               "--fp8-format", "--fp8-recipe", "--grad-reduce-in-bf16", "--no-overlap-p2p-communication", "--recompute-activations",
               "--untie-embeddings-and-output-weights", "--disable-bias-linear", "--train-iters", "--train-samples", "--q-lora-rank",
-              "--kv-lora-rank", "--expert-tensor-parallel-size", "--cross-entropy-loss-fusion" },
+              "--kv-lora-rank", "--expert-tensor-parallel-size", "--cross-entropy-loss-fusion", "--squared-relu", "--no-bias-gelu-fusion" },
   keys = {
     { key = "train.rampup_batch_size", field = "training.global_batch_size", type = "ramp", written = "differs" },
     { key = "model.share_embeddings_and_output_weights", field = "model.tied_embeddings", type = "flag", present = true, default = true,

@@ -7,6 +7,9 @@ local layers = require "pipeplan.catalog.frameworks.megatron_layers"
 
 local function at(where) return "https://github.com/NVIDIA/Megatron-LM/tree/d98e8a64, " .. where end
 
+-- Switches that are newer than that.
+local function in_0192(where) return "https://pypi.org/project/megatron-core/0.19.2, core/" .. where .. ": __post_init__" end
+
 local checks = {}
 
 -- What rules here call the value of a key that is no field of the vocabulary.
@@ -15,11 +18,14 @@ checks.facts = {
   account_loss = "--account-for-loss-in-pipeline-split",
   accumulates_fp32 = "--accumulate-allreduce-grads-in-fp32",
   activation_offload = "--cpu-offloading",
+  attention_variant = "--experimental-attention-variant",
   attention_kind = "--multi-latent-attention",
   batch_given = "--global-batch-size",
   batch_schedule = "--step-batch-size-schedule",
   bf16 = "--bf16",
   bias = "--disable-bias-linear",
+  bias_gelu_fusion = "--no-bias-gelu-fusion",
+  capacity_factor = "--moe-expert-capacity-factor",
   checkpoint_format = "--ckpt-format",
   context_kinds = "--cp-comm-type",
   context_levels = "--hierarchical-context-parallel-sizes",
@@ -34,6 +40,7 @@ checks.facts = {
   distributed_optimizer = "--use-distributed-optimizer",
   eval_batch = "--eval-global-batch-size",
   eval_micro_batch = "--eval-micro-batch-size",
+  early_release = "--ep-overlap-early-attn-memory-release",
   encoder_layers = "--encoder-num-layers",
   expert_width = "--moe-ffn-hidden-size",
   flex_backend = "--moe-flex-dispatcher-backend",
@@ -44,7 +51,10 @@ checks.facts = {
   fp8 = "--fp8-format",
   fp8_gather = "--fp8-param-gather",
   fused_accumulation = "--no-gradient-accumulation-fusion",
+  fused_residual_norm = "--fused-residual-rmsnorm",
+  grouped_bias = "--moe-single-grouped-bias",
   grouped_gemm = "--moe-grouped-gemm",
+  grouped_weight = "--moe-single-grouped-weight",
   grouped_queries = "--group-query-attention",
   hybrid_context = "--hybrid-context-parallel",
   hybrid_pattern = "--hybrid-layer-pattern",
@@ -54,6 +64,7 @@ checks.facts = {
   layout = "--pipeline-model-parallel-layout",
   learning_rate = "--lr",
   least_rate = "--min-lr",
+  linear_layers = "--linear-attention-freq",
   main_grads = "--main-grads-dtype",
   main_parameters = "--main-params-dtype",
   max_positions = "--max-position-embeddings",
@@ -62,6 +73,10 @@ checks.facts = {
   moments = "--exp-avg-dtype",
   second_moments = "--exp-avg-sq-dtype",
   mtp_given = "--mtp-num-layers",
+  norm_kind = "--normalization",
+  pads_fp8 = "--moe-router-padding-for-fp8",
+  pads_quantized = "--moe-router-padding-for-quantization",
+  pads_to_capacity = "--moe-pad-expert-input-to-capacity",
   overlap_experts = "--overlap-moe-expert-parallel-comm",
   overlap_gradients = "--overlap-grad-reduce",
   overlap_optimizer_step = "--overlap-param-gather-with-optimizer-step",
@@ -93,12 +108,14 @@ checks.facts = {
   recompute_method = "--recompute-method",
   recompute_modules = "--recompute-modules",
   recompute_num_layers = "--recompute-num-layers",
+  squared_relu = "--squared-relu",
   sequence_parallel = "--sequence-parallel",
   tensor_overlap = "--tp-comm-overlap",
   shared_overlap = "--moe-shared-expert-overlap",
   torch_fsdp = "--use-torch-fsdp2",
   train_iters = "--train-iters",
   train_samples = "--train-samples",
+  warmup_flush = "--overlap-p2p-communication-warmup-flush",
   virtual_given = "--num-virtual-stages-per-pipeline-rank",
 }
 
@@ -209,6 +226,36 @@ local list = {
     when = function(f) return f.experts > 0 and f.flex_backend ~= "hybridep" and f.tensor_parallel * f.expert_parallel <= 1 end,
     message = "{framework}: the flex dispatcher wants TP × EP over 1, but for --moe-flex-dispatcher-backend hybridep",
     source = at "token_dispatcher.py:1836-1855" },
+
+  { id = "megatron.early_release", early_release = true, overlap_experts = false,
+    message = "{framework}: --ep-overlap-early-attn-memory-release wants --overlap-moe-expert-parallel-comm",
+    source = in_0192 "transformer/transformer_config.py" },
+  { id = "megatron.warmup_flush", warmup_flush = true, when = function(f) return f.virtual <= 1 or f.p2p_alone end,
+    message = "{framework}: --overlap-p2p-communication-warmup-flush wants virtual stages and messages between ranks that overlap: V is {virtual}",
+    source = in_0192 "model_parallel_config.py" },
+
+  -- experts, attention and activations
+  { id = "megatron.pads_quantized", when = function(f) return (f.pads_quantized or f.pads_fp8) and f.precision ~= "fp8" and f.fp4 == nil end,
+    message = "{framework}: --moe-router-padding-for-quantization wants --fp8-format or --fp4-format",
+    source = in_0192 "transformer/transformer_config.py" },
+  { id = "megatron.pads_dispatcher", dispatcher = "allgather",
+    when = function(f) return (f.pads_quantized or f.pads_fp8) and (f.precision == "fp8" or f.fp4 ~= nil) end,
+    message = "{framework}: --moe-router-padding-for-quantization wants --moe-token-dispatcher-type alltoall or flex, the default is allgather",
+    source = in_0192 "transformer/transformer_config.py" },
+  { id = "megatron.single_grouped", grouped_gemm = false, when = function(f) return f.grouped_weight or f.grouped_bias end,
+    message = "{framework}: --moe-single-grouped-weight and --moe-single-grouped-bias want --moe-grouped-gemm",
+    source = in_0192 "transformer/transformer_config.py" },
+  { id = "megatron.pads_to_capacity", pads_to_capacity = true, when = function(f) return f.capacity_factor == nil end,
+    message = "{framework}: --moe-pad-expert-input-to-capacity wants --moe-expert-capacity-factor",
+    source = in_0192 "transformer/transformer_config.py" },
+  { id = "megatron.linear_attention", attention_variant = "gated_delta_net", when = function(f) return f.linear_layers == nil end,
+    message = "{framework}: --experimental-attention-variant gated_delta_net wants --linear-attention-freq",
+    source = in_0192 "transformer/transformer_config.py" },
+  { id = "megatron.fused_residual", fused_residual_norm = true, norm_kind = "LayerNorm",
+    message = "{framework}: --fused-residual-rmsnorm wants --normalization RMSNorm, the default is LayerNorm",
+    source = in_0192 "transformer/transformer_config.py" },
+  { id = "megatron.squared_relu", squared_relu = true, when = function(f) return f.bias and f.bias_gelu_fusion end,
+    message = "{framework}: --squared-relu with biases wants --no-bias-gelu-fusion", source = in_0192 "transformer/transformer_config.py" },
 
   -- recompute
   { id = "megatron.recompute_full", recompute_granularity = "full",

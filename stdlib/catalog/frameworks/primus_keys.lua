@@ -21,6 +21,7 @@ return {
   renamed = { ["--microbatch-group-size-per-virtual-pipeline-stage"] = "microbatch_group_size_per_vp_stage", ["--fp8-format"] = "fp8",
               ["--fp4-format"] = "fp4" },
   dropped = { "--step-batch-size-schedule", "--disable-bias-linear", "--no-overlap-p2p-communication", "--no-gradient-accumulation-fusion",
+              "--no-bias-gelu-fusion",
               "--no-position-embedding", "--train-iters", "--train-samples" },
   keys = {
     { key = "rampup_batch_size", field = "training.global_batch_size", type = "list", written = "never" },
@@ -49,6 +50,7 @@ return {
       note = "false with zero bubble" },
     { key = "gradient_accumulation_fusion", base = "--no-gradient-accumulation-fusion", type = "flag", present = true, default = true,
       written = "differs", note = "with zero bubble" },
+    { key = "bias_gelu_fusion", base = "--no-bias-gelu-fusion", type = "flag", present = true, default = true, written = "never" },
     { key = "use_turbo_deepep", type = "flag", present = true, default = false, written = "differs", note = "wants enable_primus_turbo and EP > 1" },
     { key = "enable_primus_turbo", type = "flag", present = true, default = false, written = "differs" },
     { key = "moe_router_dtype", type = "choice", values = { "fp32", "fp64" }, written = "differs",
