@@ -431,8 +431,11 @@ end
 local function read_tower(self, shape, how)
   local told = self:towers()[1]
   if how == "none" or not told then
-    if told or self.prefix ~= "" then
+    local class = class_of(self.outer)
+    local builds_one = class and class:find "ForConditionalGeneration$" and class
+    if told or builds_one or self.prefix ~= "" then
       local why = told and string.format("%s ('%s') is left out, as training.tower says", told[2], told[1])
+                  or builds_one and string.format("it says nothing of its tower: the one that %s then builds is not counted", builds_one)
                   or string.format("only what '%s' holds is counted", self.prefix:sub(1, -2))
       self:assume("model", "text model only", "%s is multimodal; %s", self.label, why)
     end

@@ -97,6 +97,22 @@ describe("a multimodal file", function()
     assert.is_truthy(read(lists.with(gemma, { audio_config = { hidden_size = 96 } }), "none"))
   end)
 
+  -- transformers 5.24.0 builds such a class with a vision_config of its own
+  it("that says nothing of its tower is its text model, and says so", function()
+    local tried = 0
+    for _, case in ipairs(oracle.cases) do
+      local class, text = case.config.architectures[1], case.config.text_config
+      local model = read(lists.with(text, { architectures = { class }, model_type = text.model_type }))
+      if model then
+        local said = false
+        for _, assumed in ipairs(model.assumptions) do said = said or assumed.why:find("the one that " .. class .. " then builds", 1, true) ~= nil end
+        assert.same({ class, true, nil }, { class, said, model.tower_parameters })
+        tried = tried + 1
+      end
+    end
+    assert.is_true(tried > 3, tried)
+  end)
+
   it("that keeps its text model beside the tower, as Qwen2-VL's does, has both", function()
     for _, case in ipairs(oracle.cases) do
       if case.config.model_type == "qwen2_vl" then
