@@ -342,6 +342,9 @@ describe("files that are not judged", function()
     assert.truthy(problem("recipe.py", "import os\n"):find "print it with cfg.print_yaml%(%)")
     assert.truthy(problem("preset.yaml", "extends:\n  - base.yaml\nnum_layers: 61\n"):find "preset of Primus")
     assert.truthy(problem("x.sh", "echo hello\n"):find "has no argument of a framework")
+    for _, program in ipairs { "./primus-cli slurm srun -N 2 -- container -- train", "python3 primus/cli/main.py" } do   -- AMD-AGI/Primus, docs/cli
+      assert.truthy(problem("x.sh", program .. " pretrain --config e.yaml --optimizer adam --recompute_method block\n"):find "a command of Primus: lint")
+    end
     assert.truthy(problem("ci.yaml", "modules:\n  one: { name: x }\n"):find "no launch configuration")
   end)
 

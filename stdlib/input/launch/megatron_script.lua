@@ -3,6 +3,7 @@
 -- many GPUs. A script that only passes flags on to another script, or only keeps them in variables, is read too: what it does not say is
 -- then not known, instead of what Megatron takes when nobody says.
 
+local failure = require "pipeplan.base.failure"
 local flags = require "pipeplan.input.launch.flags"
 local launcher = require "pipeplan.input.launch.launcher"
 local lists = require "pipeplan.base.lists"
@@ -77,6 +78,15 @@ local function program_at(words)
   end
 end
 
+-- Primus' own commands take its keys, with underscores, beside an experiment in YAML.
+local function refuse_primus(words, file)
+  for _, word in ipairs(words) do
+    if text_of.base_name(word.text):find "^primus%-cli" or word.text:find "primus/cli/main%.py$" then
+      failure.usage("%s:%d: a command of Primus: lint the experiment of its --config, and write its overrides there", file, word.line)
+    end
+  end
+end
+
 local function launch_of(words, file, counts)
   local launch = { framework = "megatron", file = file, settings = {}, spelled = {}, unresolved = {}, rests = nil }
   local program, flagged = program_at(words), 0
@@ -84,6 +94,7 @@ local function launch_of(words, file, counts)
     if is_megatron(words[i]) then flagged = flagged + 1 end
   end
   if flagged == 0 then return nil end
+  refuse_primus(words, file)
   if program then
     launch.program = text_of.base_name(words[program].text)
     launch.line = words[program].line
