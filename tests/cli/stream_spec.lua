@@ -64,7 +64,7 @@ local function start(arguments)
   local script = string.format([[
     cd '%s'; unset LD_PRELOAD; mkfifo in out pid ended
     { sh -c 'exec 2>err; echo $$ >pid; cd "%s"; exec env --default-signal=INT,HUP "%s" plan --jsonl %s %s' <in >out 2>/dev/null
-      echo $? >ended; } 2>/dev/null &]], place, os.getenv "PIPEPLAN_SOURCE", os.getenv "PIPEPLAN", date, (arguments or ""):gsub("PLACE", place))
+      echo $? >ended; } >/dev/null 2>/dev/null &]], place, os.getenv "PIPEPLAN_SOURCE", os.getenv "PIPEPLAN", date, (arguments or ""):gsub("PLACE", place))
   assert(os.execute("sh '" .. files.write("script", script) .. "'"))
   self.to = assert(io.open(place .. "/in", "wb"))
   self.from = assert(io.open(place .. "/out", "rb"))
@@ -91,12 +91,19 @@ function stream:workers()
   return list
 end
 
--- The only worker that runs, once it runs: it thinks for most of a second.
+-- Ticks of a processor, mostly 10 ms, that a process has had; 0: it is gone.
+local function ticks_of(pid)
+  local user, system = (read("/proc/" .. pid .. "/stat") or ""):match("%) %a" .. (" %-?%d+"):rep(10) .. " (%d+) (%d+)")
+  return user and user + system or 0
+end
+
+-- The only worker that runs, once it is at it: it thinks for most of a second, longer than it takes to clean up after an answer.
 function stream:working()
-  local patience = os.time() + 60
+  local patience, at_first = os.time() + 60, {}
   while os.time() < patience do
     for _, pid in ipairs(self:workers()) do
-      if state_of(pid) == "R" then return pid end
+      at_first[pid] = at_first[pid] or ticks_of(pid)
+      if state_of(pid) == "R" and ticks_of(pid) >= at_first[pid] + 10 then return pid end
     end
   end
   error "no worker was seen at work"
