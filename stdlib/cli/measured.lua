@@ -26,7 +26,7 @@ function command.take(parsed, given)
     return nil
   end
   if parsed.keep == "-" then failure.usage "plan: --keep -: what runs say is kept in a file, for standard output has the answer" end
-  for _, name in ipairs { "compare", "explain", "jsonl", "pairs", "shard", "shortlist", "verify" } do
+  for _, name in ipairs { "compare", "explain", "jsonl", "pairs", "phases", "shard", "shortlist", "verify" } do
     if parsed[name] then failure.usage("plan: --measured PLAN.json=LOG and --%s are two questions: ask one", name) end
   end
   if #parsed.why > 0 then failure.usage "plan: --measured PLAN.json=LOG and --why are two questions: ask one" end

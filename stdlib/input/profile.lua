@@ -308,6 +308,25 @@ local function layout_of(raw, request, file)
   return layout
 end
 
+-- What a profile says of its model beside times, where the spec's says otherwise. Times of layers of another model price nothing.
+local function compare_models(request, raw, read, file)
+  local shape, name = request.model.shape, file:match "[^/]*$"
+  local function warn(form, ...)
+    table.insert(request.warnings, { id = "profile_of_another_model", severity = "warning",
+                                     message = string.format("%s: " .. form .. ": measured of another model?", name, ...) })
+  end
+  local tokens = request.training.micro_batch_size * request.training.sequence_length / read.layout.context
+  local whole = 2 * tokens * shape.hidden * math.max(1, shape.streams or 0)   -- as pp_cost_hop_bytes (engine/core/cost_step.c)
+  local said = raw.message_bytes
+  if said and said ~= whole and said ~= whole / read.layout.tensor then
+    warn("message_bytes is %s: stages of the spec's model hand over %s (2 bytes × hidden %s × %s tokens)", format.bytes(said),
+         format.bytes(whole), format.integer(shape.hidden), format.integer(math.floor(tokens)))
+  end
+  local layers = 0
+  for _, stage in ipairs(raw.stage) do layers = layers + (stage.layers or 0) end
+  if layers > shape.layers then warn("its stages hold %d layers: the spec's model has %d", layers, shape.layers) end
+end
+
 local function note(request, value, why)
   table.insert(request.assumptions, { field = "profile", value = value, why = why })
 end
@@ -409,6 +428,7 @@ function profile.read(file, request)
   read.messages = profile.messages(raw, file)
   read.buffered_messages = raw.mem and raw.mem.buffers_per_microbatch
   read.step_fixed_seconds = raw.step_fixed_us and raw.step_fixed_us * 1e-6
+  compare_models(request, raw, read, file)
   tell(request, raw, read, file)
   return read
 end

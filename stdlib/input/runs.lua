@@ -8,6 +8,7 @@ there are passed over.
 ]]
 
 local documents = require "pipeplan.base.documents"
+local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
@@ -87,7 +88,7 @@ local most = 64   -- runs of one command
 
 -- texts: of the command line → { { name, plan (its name and number), log, layout, job }, … }, each layout once.
 function runs.read(texts)
-  local out, plans, seen = {}, {}, {}
+  local out, plans, seen = {}, {}, {}   -- seen: layouts, as JSON says them → the names of their runs
   local function add(plan, file, number, log)
     local list = plan.shortlist
     if number and (not json.is_array(list) or not list[number]) then
@@ -96,11 +97,18 @@ function runs.read(texts)
                     or "it has no shortlist (plan --shortlist N --format json)")
     end
     local name = number and file .. ":" .. number or file
-    if seen[name] then failure.usage("--measured: %s is given twice: one log to a layout", name) end
-    seen[name] = true
     local at = number and string.format(": shortlist[%d]", number - 1) or ""
-    out[#out + 1] = { name = name, file = file, log = log, job = job_of(plan, file),
-                      layout = layout_of(number and list[number] or plan, file, at) }
+    local layout = layout_of(number and list[number] or plan, file, at)
+    local own = json.encode(layout)
+    if seen[own] == name then failure.usage("--measured: %s is given twice: one log to a layout", name) end
+    if seen[own] then failure.usage("--measured: %s and %s are the same layout: one log to a layout", seen[own], name) end
+    for _, run in ipairs(out) do
+      if run.log == log or engine.process.same_file(run.log, log) then
+        failure.usage("--measured: %s is given for %s and for %s: a log is of one layout", log, run.name, name)
+      end
+    end
+    seen[own] = name
+    out[#out + 1] = { name = name, file = file, log = log, job = job_of(plan, file), layout = layout }
     if #out > most then failure.usage("--measured: more than %d runs", most) end
   end
   for _, text in ipairs(texts) do

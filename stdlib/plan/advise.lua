@@ -321,12 +321,16 @@ local function dominated_warning(plan)
   }
 end
 
--- Measured times in which the model's FLOPs do not fit: of another GPU, precision or model, or in other units.
+-- Measured times in which the model's FLOPs do not fit: of another GPU, precision or model, or in other units. They have to fit in what
+-- ranks compute, without what they wait; a peak is that of the precision.
 local function peak_warning(plan, request)
-  if not request.profile or plan.mfu_fraction <= 1 then return nil end
+  local device = request.device
+  local mfu = plan.mfu_fraction * device.flops_bf16 / device.flops / plan.predicted_utilisation_fraction
+  if not request.profile or mfu <= 1 then return nil end
   return { id = "above_peak", severity = "warning",
-           message = string.format("the profile's times make an MFU of %s of the dense peak of %s: of another model or GPU, or not in ms?",
-                                   format.percent(plan.mfu_fraction), plan.cluster.accelerator) }
+           message = string.format("the profile's times, without bubble and all-to-all, make an MFU of %s of the dense peak of %s in %s: "
+                                   .. "of another model or GPU, or not in ms?", format.percent(mfu), plan.cluster.accelerator,
+                                   request.training.precision) }
 end
 
 -- What a rule about M/P adds: what was tried to bring it there, and what that saves. Notes it in the plan's advice.

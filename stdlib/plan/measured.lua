@@ -186,10 +186,10 @@ local function whole(own)
                        #own.recompute > 0 and table.concat(own.recompute, " and ") or "nothing", own.sharding, split)
 end
 
--- Is an earlier run this log, though of a spec that says something else by now?
+-- Is an earlier run this log, though of a spec that says something else by now, and whatever its path was? No two agree in every digit.
 local function is_same_log(earlier, run)
   local found = run.measured
-  return earlier.name == run.log and earlier.steps == math.tointeger(found.steps) and earlier.measured_seconds == found.median_seconds
+  return earlier.steps == math.tointeger(found.steps) and earlier.measured_seconds == found.median_seconds
          and earlier.low_seconds == found.low_seconds and earlier.high_seconds == found.high_seconds
 end
 

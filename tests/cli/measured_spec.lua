@@ -235,6 +235,25 @@ describe("a plan of measured runs", function()
     bad(changed("parallelism.tensor", 3), "its layout contradicts the spec")
   end)
 
+  it("has a layout and a log of its own, however they are spelled", function()
+    local one, other, link = write_run(1, steps(40)), write_run(2, steps(41)), place .. "link.log"
+    assert(os.execute(string.format("ln -sf '%s' '%s'", one, link)))
+    local function bad(first, second, wanted)
+      local result = measure("--measured " .. first .. " --measured " .. second)
+      assert.same({ 2, "" }, { result.status, result.stdout })
+      assert.matches(wanted, result.stderr, 1, true)
+    end
+    local dotted = shortlist:gsub("[^/]*$", "./%0")
+    for _, pair in ipairs { { shortlist, shortlist .. ":1" }, { shortlist .. ":2", dotted .. ":2" } } do
+      bad(pair[1] .. "=" .. one, pair[2] .. "=" .. other,
+          string.format("%s and %s are the same layout: one log to a layout", pair[1], pair[2]))
+    end
+    for _, again in ipairs { one, link } do
+      bad(shortlist .. ":1=" .. one, shortlist .. ":2=" .. again,
+          string.format("%s is given for %s:1 and for %s:2: a log is of one layout", again, shortlist, shortlist))
+    end
+  end)
+
   it("stands beside no other question", function()
     for arguments, words in pairs {
       ["--shortlist 4"] = "and --shortlist are two questions", ["--explain"] = "and --explain are two questions",

@@ -335,6 +335,17 @@ describe("a profile", function()
     near(12e-3 * forward(2) / forward(1), forward(2, path))
   end)
 
+  -- 4 × H200, hidden 4096, sequences of 4,096: a message of 2 · 4096 · 4096 bytes. DeepSeek-V3 has hidden 7168 (its config.json) and hands over
+  -- 2 · 4096 · 7168; the profile's layers take half the time that its own FLOPs would at the peak.
+  it("of another model is told, with what both say, and so are times above the peak of what is computed", function()
+    local made = planning.plan(planning.deepseek, { profile = "examples/profiles/4xH200.json" })
+    local message = planning.entry(made.warnings, "profile_of_another_model").message
+    assert.matches("message_bytes is 32 MiB: stages of the spec's model hand over 56 MiB", message, 1, true)
+    assert.matches("hidden 7,168", message, 1, true)
+    assert.is_true(made.mfu_fraction < 1)   -- bubbles hide it
+    assert.matches("dense peak of H800%-SXM in fp8", planning.entry(made.warnings, "above_peak").message)
+  end)
+
   it("that no GPU can be so fast for is warned of", function()
     local made = plan({ parallelism = { schedule = "1f1b" } }, four(1.2, 2.4))
     assert.matches("MFU of %d+ %% of the dense peak of H200%-SXM", planning.entry(made.warnings, "above_peak").message)
