@@ -9,20 +9,43 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host/output_file.h"
 
-/* → its descriptor, or -1 and errno. A FIFO does not wait for its reader: it is none of ours. */
+/*
+** → its descriptor, or -1 and errno. A FIFO does not wait for its reader: it is none of ours. Read is only its last byte, where that may be.
+*/
 static int open_end(const char *path, bool *made) {
-  int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-  int descriptor = open(path, flags);
+  int flags = O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  int descriptor = open(path, flags | O_RDWR);
+  if (descriptor < 0 && (errno == EACCES || errno == EPERM)) descriptor = open(path, flags | O_WRONLY);
   *made = descriptor < 0 && errno == ENOENT;
-  return *made ? open(path, flags | O_CREAT, 0666) : descriptor;
+  return *made ? open(path, flags | O_WRONLY | O_CREAT, 0666) : descriptor;
+}
+
+/*
+** Does the file end in the middle of a line, and stay so? One that another process writes is seen as it grows. Not where it cannot be read.
+*/
+static bool is_torn(int descriptor) {
+  const struct timespec pause = { 0, 20 * 1000 * 1000 };
+  off_t before = -1;
+  for (int looks = 0; looks < 4; looks++) {
+    struct stat file;
+    char last;
+    if (fstat(descriptor, &file) != 0 || file.st_size == 0) return false;
+    if (before >= 0 && file.st_size != before) return false;   /* whoever writes ends their line */
+    if (pread(descriptor, &last, 1, file.st_size - 1) != 1 || last == '\n') return false;
+    before = file.st_size;
+    nanosleep(&pause, NULL);
+  }
+  return true;
 }
 
 static const char *write_line(int descriptor, const char *text, size_t size) {
   ssize_t written;
+  if (is_torn(descriptor)) (void)!write(descriptor, "\n", 1);
   do written = write(descriptor, text, size);
   while (written < 0 && errno == EINTR);
   if (written < 0) return strerror(errno);

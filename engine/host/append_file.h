@@ -16,7 +16,7 @@
 
 /*
 ** Makes the file where there is none. sync: it has reached the disk, its name too. No text: only sees that it can be written. PP_INVALID and
-** why otherwise; where a part was written, it ends its line.
+** why otherwise; where a part was written, it ends its line. A last line without its end, of whoever wrote there before, is ended first.
 */
 pp_status pp_append(const char *path, const char *text, size_t size, bool sync, pp_error *error);
 

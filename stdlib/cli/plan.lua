@@ -59,9 +59,10 @@ in all of the input, and a line of each of the N outputs in turn (paste -d '\n')
 process writes. A worker that dies costs its line (status 70; 4 for want of processor time, or where
 none can be started). The exit status is the worst of all lines, in the order 70 6 2 3 4 5 1 0.
 --resume takes the k-th whole line of FILE as the answer to the k-th spec, if version, policy, date
-and the line numbers in errors agree, and the 1st, 2nd, 4th, 8th, ... and last of them, planned
-again, are the same to the byte. New answers follow: on standard output, or, with -o of the same
-FILE, in it, as they come; -o of another file gets all answers, whole or not at all.
+and the line numbers in errors agree, and errors and the 1st, 2nd, 4th, 8th, ... and last of them,
+planned again, are the same to the byte; errors of status 4 and 70 are taken as they are. New
+answers follow: on standard output, or, with -o of the same FILE, in it, as they come; -o of another
+file gets all answers, whole or not at all.
 
 --verify plans the spec that the plan carries, at the plan's date; with SPEC or fields beside it,
 that one. Policies are those in force here and --policy. It names what differs, of the engine, the
@@ -207,13 +208,14 @@ local function instead_of(plan, request)
 end
 
 -- A launch is of a plan for that framework: where nobody names one, the format does.
-local function request_of(parsed, given)
+-- held: texts of specs that were read before.
+local function request_of(parsed, given, held)
   local import = require "pipeplan.analysis.lint.import"
   local objects, specs, warnings = import.split(parsed.spec, given, parsed.layout)
   local format = parsed.format
   local name = launches.framework[format]
   local request = import.warn(require("pipeplan.input.spec").read {
-    objects = objects, files = specs, options = given, otherwise = { framework = name } }, warnings)
+    objects = objects, files = specs, held = held, options = given, otherwise = { framework = name } }, warnings)
   if not name or request.framework == name then return request end
   failure.usage("plan: --format %s: the spec's framework is %s; --framework %s plans for it", format, request.framework, name)
 end
@@ -348,6 +350,15 @@ end
 local function check_files(parsed, given)
   note_files(parsed, given)
   local outputs = {}
+  for _, option in ipairs { "record", "keep" } do
+    local path = parsed[option]
+    local stream = path and (engine.process.same_file(path, "/dev/stdout") and not parsed.output and "output"
+                             or engine.process.same_file(path, "/dev/stderr") and "error")
+    if stream then failure.usage("plan: --%s %s is where standard %s goes: expected a file of its own", option, path, stream) end
+    if path and parsed.resume and is_same(path, parsed.resume) then
+      failure.usage("--%s is %s, which is read (--resume): expected another file", option, path)
+    end
+  end
   for _, option in ipairs { "output", "record", "keep" } do
     local path = parsed[option] ~= "-" and parsed[option] or nil
     for _, other in ipairs(path and outputs or {}) do
@@ -388,9 +399,9 @@ function command.run(arguments)
   local shortlist = shortlist_of(parsed)
   if parsed.compare or parsed.phases then
     local compare = require "pipeplan.cli.compare"
-    compare.check(parsed, parsed.compare and "compare" or "phases")
-    local text, status = compare.run(parsed, command_line.policy_in_force(parsed), function(paths)
-      return request_of(lists.with(parsed, { spec = paths }), given)
+    compare.check(parsed, given, parsed.compare and "compare" or "phases")
+    local text, status = compare.run(parsed, command_line.policy_in_force(parsed), function(paths, held)
+      return request_of(lists.with(parsed, { spec = paths }), given, held)
     end)
     return text, status, parsed.output
   end

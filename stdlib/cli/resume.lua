@@ -3,8 +3,9 @@
 resume.lua: what an earlier run of `plan --jsonl` answered already, read from its output, which may have been cut anywhere.
 
 The k-th whole line of the file is the answer to the k-th spec. That it is, is checked: every answer must come from this version of
-pipeplan, this policy and this date, every error must name the number of its line, and answers 1, 2, 4, 8, … and the last one must be what
-these lines are planned as now, byte for byte. What stands after the last line end is torn, and not an answer.
+pipeplan, this policy and this date, every error must name the number of its line, and every error and answers 1, 2, 4, 8, … and the last
+one must be what these lines are planned as now, byte for byte. Only what was lost for want of time or memory, or by a mistake of ours, is
+taken as it is: it may come out otherwise on another day. What stands after the last line end is torn, and not an answer.
 ]]
 
 local engine = require "engine"
@@ -13,8 +14,10 @@ local json = require "pipeplan.base.json"
 
 local resume = {}
 
-local statuses = {}
-for _, status in pairs(failure.status) do statuses[status] = true end
+-- Of errors: does the same line make the same again?
+local repeats = {}
+for _, status in pairs(failure.status) do repeats[status] = status ~= failure.status.over_budget and status ~= failure.status.bug end
+repeats[failure.status.ok], repeats[failure.status.refused] = nil, nil
 
 local methods = {}
 methods.__index = methods
@@ -60,13 +63,13 @@ local function wrong(self, format, ...)
   failure.usage("--resume %s:%d: " .. format, self.path, self.count, ...)
 end
 
--- Whose answer it is, as far as it says itself. → its exit status, is it a plan?
+-- Whose answer it is, as far as it says itself. → its exit status, is it a plan or an error that can be planned again?
 local function read_answer(self, text, line)
   local good, answer = pcall(json.decode, text, self.path)
   local problem = good and type(answer) == "table" and answer.error
-  if type(problem) == "table" and math.type(problem.line) == "integer" and statuses[problem.status] then
+  if type(problem) == "table" and math.type(problem.line) == "integer" and repeats[problem.status] ~= nil then
     if problem.line ~= line then wrong(self, "answers line %d; here the spec stands on line %d of standard input", problem.line, line) end
-    return problem.status, false
+    return problem.status, repeats[problem.status], true
   end
   local policy = good and type(answer) == "table" and answer.policy
   if type(policy) ~= "table" or not answer.status then wrong(self, "no answer of plan --jsonl") end
@@ -86,9 +89,9 @@ function methods:next(line)
   if self.position >= self.kept then return nil end
   local text = self.file:read "l"
   self.position, self.count = self.position + #text + 1, self.count + 1
-  local status, planned = read_answer(self, text, line)
+  local status, repeated, is_error = read_answer(self, text, line)
   return { text = text, status = status, place = self.path .. ":" .. self.count,
-           compare = planned and (self.count & (self.count - 1) == 0 or self.position == self.kept) }
+           compare = repeated and (is_error or self.count & (self.count - 1) == 0 or self.position == self.kept) }
 end
 
 -- All specs have been read.

@@ -290,7 +290,15 @@ function spec.laid(request, changes)
   return good and changed or nil
 end
 
--- spec.read{ files = { … }, options = { name = value }, base = directory of relative paths in options,
+-- One object of a spec: what else JSON can say is told.
+local function check_object(object, name)
+  if type(object) ~= "table" or object == json.null or json.is_array(object) then
+    failure.usage("%s: holds %s: expected an object with %s", name, fields.show(object), table.concat(fields.keys "", ", "))
+  end
+end
+
+-- spec.read{ files = { … }, held = { file = its text }: of what was read before, options = { name = value }, base = directory of relative
+--   paths in options,
 --   objects = { { object, name, base } }: what looks like spec files, under the files; otherwise = { name = value }: what holds where
 --   none of them says } → request
 function spec.read(arguments)
@@ -301,20 +309,20 @@ function spec.read(arguments)
     collect(given, each.object, "", name, each.base)
   end
   for _, file in ipairs(arguments.files or {}) do
-    local object = json.read(file)
     name = file == "-" and "standard input" or file
-    if type(object) ~= "table" or object == json.null or json.is_array(object) then
-      failure.usage("%s: holds %s: expected an object with %s", name, fields.show(object), table.concat(fields.keys "", ", "))
-    end
+    local text = arguments.held and arguments.held[file]
+    local object
+    if text then object = json.decode(text, name) else object = json.read(file) end
+    check_object(object, name)
     collect(given, object, "", name, file == "-" and "" or files.directory_of(file))
   end
   collect_options(given, arguments.options or {}, arguments.base or "")
   return finished(given, name, arguments.files or {})
 end
 
--- The same from a Lua table that looks like a spec file; `base` is the directory of relative paths in it.
+-- The same from a Lua table that looks like a spec file, or from JSON that was read; `base` is the directory of relative paths in it.
 function spec.from_table(object, base)
-  if type(object) ~= "table" then failure.usage("spec: expected a table, got a %s", type(object)) end
+  check_object(object, "spec")
   check_sayable(object, "spec", "", 0)
   local given = {}
   collect(given, object, "", "spec", base and base .. "/" or "")

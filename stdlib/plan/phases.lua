@@ -20,26 +20,37 @@ local phases = {}
 
 local degrees = { "pipeline", "virtual", "tensor", "context", "expert", "expert_tensor", "data" }
 
--- What says which GPU holds what.
-local held = { { "gpus used", function(p) return p.gpus_used end }, { "schedule", function(p) return p.schedule end },
-               { "sharding", function(p) return p.sharding end },
-               { "layers per stage", function(p) return p.layers_per_stage and table.concat(p.layers_per_stage, " ") end } }
+-- What says which GPU holds what, of a plan and its training. by: what of it counts, where another name may hold the same.
+local held = {
+  { "gpus used", function(p) return p.gpus_used end },
+  { "schedule", function(p) return p.schedule end, by = function(p) return json.encode(p.placement) end },
+  { "sharding", function(p) return p.sharding end },
+  { "replicas", function(_, t) return t.replicas or 1 end },
+  { "layers per stage", function(p) return p.layers_per_stage and table.concat(p.layers_per_stage, " ") end },
+  { "optimizer", function(_, t) return t.optimizer end },
+  { "moments", function(_, t) return t.moments end },
+  { "rank of adapters", function(_, t) return t.lora_rank or "none" end },
+}
 for i, name in ipairs(degrees) do
   table.insert(held, i, { name, function(p) return p.parallelism and p.parallelism[name] end })
 end
 
--- What a microbatch is.
+-- What a microbatch is, and how it goes through.
 local beside = {
+  { "schedule", function(p) return p.schedule end },
   { "sequence length", function(p) return p.training.sequence_length end }, { "global batch", function(p) return p.global_batch_size end },
   { "microbatch", function(p) return p.micro_batch_size end },
   { "recompute", function(p) return p.recompute and (#p.recompute > 0 and table.concat(p.recompute, ", ") or "none") end },
 }
 
-local function differences(list, a, b)
-  local rows = {}
+-- Adds what differs to `rows`, once.
+local function differences(rows, list, a, b)
+  local known = {}
+  for _, row in ipairs(rows) do known[row.field] = true end
   for _, one in ipairs(list) do
-    local from, to = one[2](a), one[2](b)
-    if from ~= to then rows[#rows + 1] = { field = one[1], from = from, to = to } end
+    local from, to = one[2](a.plan, a.request.training), one[2](b.plan, b.request.training)
+    local differ = from ~= to and (not one.by or one.by(a.plan) ~= one.by(b.plan))
+    if differ and not known[one[1]] then rows[#rows + 1] = { field = one[1], from = from, to = to } end
   end
   return rows
 end
@@ -54,14 +65,14 @@ end
 local function change(a, b)
   local before, after = a.plan, b.plan
   if before.status ~= "planned" or after.status ~= "planned" then return nil end
-  local moved = differences(held, before, after)
-  local out = { fields = moved, moves = #moved > 0, checkpoint_bytes = #moved > 0 and after.host.checkpoint_bytes or 0,
-                most_bytes = #moved > 0 and most_bytes(after) or 0 }
+  local rows = differences({}, held, a, b)
+  local moves = #rows > 0
+  local out = { fields = differences(rows, beside, a, b), moves = moves, checkpoint_bytes = moves and after.host.checkpoint_bytes or 0,
+                most_bytes = moves and most_bytes(after) or 0 }
   local storage = a.request.cluster.storage and b.request.cluster.storage
   if storage and out.moves then
     out.seconds = out.checkpoint_bytes / a.request.cluster.storage + out.checkpoint_bytes / b.request.cluster.storage
   elseif not out.moves then out.seconds = 0 end
-  for _, row in ipairs(differences(beside, before, after)) do table.insert(out.fields, row) end
   return out
 end
 

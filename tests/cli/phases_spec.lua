@@ -64,6 +64,43 @@ describe("a training in phases", function()
     assert.same({ "phase 1", "1 → 2", "phase 2", "in all" }, labels)
   end)
 
+  -- 2 bytes of weights; 12 of Adam's master weights and moments, 8 of Muon's, which has one (Llama 3.1 405B: 405,853,388,800 parameters).
+  it("moves what another optimizer or other replicas hold, and nothing for another order of the same layers", function()
+    local function changed(training, parallelism)
+      local text = { training = training, parallelism = parallelism }
+      training.tokens = "1T"
+      return told(whole .. " " .. files.write("more.json", json.encode(text))).changes[1]
+    end
+    local muon = changed { optimizer = "muon" }
+    assert.same({ true, "adamw", "muon", 10 * 405853388800 },
+                { muon.moves, field(muon, "optimizer").from, field(muon, "optimizer").to, muon.checkpoint_bytes })
+    local replicas = changed { replicas = 4 }
+    assert.same({ true, 1, 4 }, { replicas.moves, field(replicas, "replicas").from, field(replicas, "replicas").to })
+    local layout = told(whole .. " " .. long).phases[1].plan
+    local same = { recompute = "full", sharding = layout.sharding, micro_batch_size = layout.micro_batch_size }
+    local order = changed(same, { schedule = "interleaved_zero_bubble", pipeline = 16, virtual = 4, tensor = 8,
+                                  layers_per_stage = layout.layers_per_stage })
+    assert.equal("interleaved_zero_bubble", field(order, "schedule").to)
+    assert.same({ false, 0 }, { order.moves, order.checkpoint_bytes })
+  end)
+
+  it("reads each file once, whatever its name is and whether it can be read again", function()
+    local function text_of(path)
+      local file <close> = assert(io.open(path))
+      return file:read "a"
+    end
+    local specs = files.write("whole.json", (text_of(whole):gsub('"%.%./models', '"' .. root .. '/examples/models')))
+    local expected = program.run("plan " .. specs .. " " .. long .. " --phases --date 2026-12-01").stdout
+    local piped = program.run("plan - " .. long .. " --phases --date 2026-12-01", text_of(specs)).stdout
+    assert.equal((expected:gsub(specs:gsub("%p", "%%%0"), "standard input")), piped)
+    local without = files.write("phase", '{ "training": { "sequence_length": 16384 } }')   -- no tokens
+    for name, input in pairs { [without] = "", ["-"] = text_of(without) } do
+      local result = program.run("plan " .. specs .. " " .. name .. " --phases", input)
+      assert.same({ 2, "" }, { result.status, result.stdout })
+      assert.matches("training.tokens is missing: expected the tokens of this phase", result.stderr, 1, true)
+    end
+  end)
+
   it("is no total where a phase is refused, and ends with that status", function()
     local small = files.write("small.json", '{ "cluster": { "gpus": 16 }, "training": { "tokens": "1T", "global_batch_size": 128 } }')
     local phases, result = told(whole .. " " .. small)
@@ -87,7 +124,8 @@ describe("a training in phases", function()
   end)
 
   it("is asked for by itself", function()
-    for _, beside in ipairs { "--compare", "--explain", "--why pipeline=8", "--jsonl", "--format html" } do
+    for _, beside in ipairs { "--compare", "--explain", "--why pipeline=8", "--jsonl", "--format html", "--measured plan.json=a.log",
+                             "--tokens 1T" } do
       local result = program.run(string.format("plan %s %s --phases %s", whole, long, beside))
       assert.equal(2, result.status, beside)
       assert.matches("%-%-phases", result.stderr)

@@ -75,6 +75,14 @@ describe("plan --record", function()
     assert.matches("--record is " .. model .. ", which is read", result.stderr, 1, true)
   end)
 
+  it("is not where the answer goes", function()
+    local path = new_path()
+    local result = program.run("plan " .. SPEC .. " --record /dev/stdout")
+    assert.same({ 2, "" }, { result.status, result.stdout })
+    assert.matches("--record /dev/stdout is where standard output goes: expected a file of its own", result.stderr, 1, true)
+    assert.equal(0, program.run("plan " .. SPEC .. " --record /dev/stdout -o " .. path).status)   -- nothing else goes there
+  end)
+
   it("says when, who, for whom, from what, and what came out", function()
     local path = new_path()
     local before = os.date "!%Y-%m-%dT%H:%M:%SZ"

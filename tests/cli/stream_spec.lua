@@ -367,6 +367,16 @@ describe("a stream without enough processes", function()
   end)
 end)
 
+describe("a line of plan --jsonl", function()
+  it("that is no object is told as a spec that is none", function()
+    for _, text in ipairs { "[]", "null", "5" } do
+      local told = ": holds " .. text .. ": expected an object with cluster, framework"
+      assert.matches(told, run("", text .. "\n").stderr, 1, true)
+      assert.matches(told, program.run("plan -", text).stderr, 1, true)
+    end
+  end)
+end)
+
 describe("--resume", function()
   local input = {}
   for i, gpus in ipairs { 64, 0, 128, 192, 256, 8, 320 } do input[i] = spec(gpus) .. (i % 2 == 0 and "\n" or "\n\n") end
@@ -471,6 +481,13 @@ describe("--resume", function()
     assert.matches("out.jsonl:1: is not what line 1", refused(nil, "--explain"), 1, true)
     assert.matches("out.jsonl:5: is not what line 7", refused(nil, nil, (input:gsub('"gpus":256', '"gpus":264'))), 1, true)
     assert.matches("out.jsonl:2: answers line 3; here the spec stands on line 4", refused(nil, nil, "\n" .. input), 1, true)
+    -- an error that was mended, at the second place and at the third, which is not one of the 1st, 2nd, 4th, …
+    assert.matches("out.jsonl:2: is not what line 3", refused(nil, nil, (input:gsub('"gpus":0', '"gpus":8'))), 1, true)
+    local first, bad, third = spec(64) .. "\n", spec(0) .. "\n", spec(128) .. "\n"
+    local answers = run("", first .. third .. bad .. spec(192) .. "\n").stdout
+    local mended = run("--resume " .. files.write("out.jsonl", answers), first .. third .. spec(8) .. "\n" .. spec(192) .. "\n")
+    assert.same({ 2, "" }, { mended.status, mended.stdout })
+    assert.matches("out.jsonl:3: is not what line 3", mended.stderr, 1, true)
     assert.matches("has more answers than standard input has specs, which are 1", refused(nil, nil, spec(64) .. "\n"), 1, true)
   end)
 
@@ -478,6 +495,22 @@ describe("--resume", function()
     for _, line in ipairs { "", "{}", "[]", "null", '{"error": {"line": 1}}', '{"status": "planned"}', "pipeplan: no", '{"policy": 1, "status": 2}' } do
       assert.matches("out.jsonl:1: no answer of plan --jsonl", refused(function() return line .. "\n" end), 1, true)
     end
+    assert.matches("out.jsonl:2: no answer", refused(function(text) return (text:gsub('"status":2', '"status":0')) end), 1, true)
+  end)
+
+  it("is no file to record in", function()
+    local _, path = cut(ends[4])
+    local before, link = read(path), files.directory {} .. "/link"
+    assert(os.execute(string.format("ln '%s' '%s'", path, link)))
+    for _, record in ipairs { path, link } do
+      local result = run("--resume " .. path .. " --record " .. record, input)
+      assert.same({ 2, "", "pipeplan: --record is " .. record .. ", which is read (--resume): expected another file\n" },
+                  { result.status, result.stdout, result.stderr })
+      assert.is_true(read(path) == before)
+    end
+    local missing = files.directory {} .. "/none"
+    assert.equal(2, run("--resume " .. missing .. " --record " .. missing, input).status)
+    assert.is_nil(read(missing))
   end)
 
   it("needs a file that can be read, and --jsonl", function()

@@ -65,6 +65,19 @@ static void a_file_is_made_and_grows_at_its_end(void **state) {
   assert_text("one\ntwo\n");
 }
 
+static void a_line_begins_behind_one_that_is_torn(void **state) {
+  FILE *file = fopen("f", "w");
+  (void)state;
+  assert_non_null(file);
+  fputs("{\"torn\": ", file);
+  fclose(file);
+  assert_int_equal(pp_append("f", "", 0, false, NULL), PP_OK);
+  assert_text("{\"torn\": ");
+  assert_int_equal(pp_append("f", "one\n", 4, false, NULL), PP_OK);
+  assert_int_equal(pp_append("f", "two\n", 4, false, NULL), PP_OK);
+  assert_text("{\"torn\": \none\ntwo\n");
+}
+
 static void what_is_no_regular_file_is_refused_at_once(void **state) {
   (void)state;
   assert_int_equal(mkfifo("fifo", 0600), 0);
@@ -128,6 +141,7 @@ static void a_line_that_does_not_fit_is_said_to_be_cut(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(a_file_is_made_and_grows_at_its_end, remove_file),
+    cmocka_unit_test_teardown(a_line_begins_behind_one_that_is_torn, remove_file),
     cmocka_unit_test_teardown(what_is_no_regular_file_is_refused_at_once, remove_file),
     cmocka_unit_test_teardown(lines_of_several_processes_stay_whole, remove_file),
     cmocka_unit_test_teardown(a_line_that_does_not_fit_is_said_to_be_cut, remove_file),
