@@ -209,6 +209,14 @@ local function of_function(out, rule, policy)
   end
 end
 
+-- What rules' functions call, in the files of a layer and in those that they require.
+local function of_file(out, path, policy)
+  for _, mutant in ipairs(policy.texts[path] and function_mutants.beside(path, policy) or {}) do
+    out[#out + 1] = { id = string.format("function %s: %s", mutant.name, mutant.text), kind = "function", file = path, line = mutant.line,
+                      text = mutant.text, text_before = mutant.text_before, rewrite = mutant.rewrite }
+  end
+end
+
 local function of_parameter(out, parameter)
   local function move(value)
     if value < parameter.low or value > parameter.high then return end
@@ -252,6 +260,9 @@ function mutants.of(policy, everything)
         end
       end
     end
+  end
+  for _, layer in ipairs(policy.layers) do
+    for _, path in ipairs((alone or layer.name ~= "default") and layer.files or {}) do of_file(out, path, policy) end
   end
   for _, id in ipairs(policy.parameter_order) do
     local parameter = policy.parameters[id]

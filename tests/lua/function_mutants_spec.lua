@@ -76,6 +76,23 @@ describe("mutants of a function", function()
                    mutate [[assert.decided(plan(8), "rejected", "x") assert.decided(plan(4), "planned")]], 1, true)
   end)
 
+  it("are made of what a rule's function calls, once, and not of a rule's function again", function()
+    local policy, list = planning.policy_of [=[
+      local function wide(f) return f.tensor_parallel > 4 end
+      local named = { big = function(n) return n == 8 end }
+      reject { id = "x", message = "m", when = function(f) return wide(f) or named.big(f.tensor_parallel) or f.layers > 500 end }
+      reject { id = "y", message = "m", when = function(f) return f.layers > 600 end }]=].policy, {}
+    for _, mutant in ipairs(mutants.of(policy)) do
+      if mutant.kind == "function" then list[#list + 1] = mutant.id end
+    end
+    assert.same({
+      "reject x: its function, byte 71: > → >=", "reject x: its function, byte 71: > → <=", "reject x: its function, byte 73: 500 → 499",
+      "reject x: its function, byte 73: 500 → 501", "function wide: byte 42: > → >=", "function wide: byte 42: > → <=",
+      "function wide: byte 44: 4 → 3", "function wide: byte 44: 4 → 5", "function big: byte 21: == → ~=", "function big: byte 24: 8 → 7",
+      "function big: byte 24: 8 → 9",
+    }, list)
+  end)
+
   it("are killed by what fails outside of tests", function()
     local policy = files.write("site.lua", [[
       reject { id = "x", message = "m", when = function(f) for _ = 1, 3, 1 do f = f end return f.tensor_parallel * 1 > 99 end }]])

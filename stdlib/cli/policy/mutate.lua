@@ -10,7 +10,7 @@ local report = require "pipeplan.report.mutants"
 
 local examples = [[
 Mistakes: a limit moved, a condition negated or dropped, a rule deleted, two of a list swapped, a parameter moved, a comparison or
-a number in a rule's function changed. With --policy those of that policy's own rules and invariants and of what it changes,
+a number in a function changed. With --policy those of that policy's own rules and invariants and of what it changes,
 otherwise those of the default policy's rules. A mistake is noticed when a test fails, or a spec file does outside of its tests.
 
 Specs are Lua programs without a sandbox, as for `policy test`.
