@@ -81,6 +81,17 @@ function failure.try(run, ...)
   return pass_memory(pcall(run, ...))
 end
 
+-- How many letters two words have in common, wherever they stand. counts: of the first, by byte.
+local function in_common(counts, word)
+  local used, common = {}, 0
+  for i = 1, #word do
+    local byte = word:byte(i)
+    local before = used[byte] or 0
+    if before < (counts[byte] or 0) then used[byte], common = before + 1, common + 1 end
+  end
+  return common
+end
+
 -- The name in `names` (a list) that is nearest to `name`, or nil when none is near: Levenshtein distance at most a third of its length + 1,
 -- or else the first that begins with it.
 function failure.nearest(name, names)
@@ -88,10 +99,11 @@ function failure.nearest(name, names)
   for _, candidate in ipairs(names) do
     if candidate == name then return name end
   end
-  local most = #name // 3 + 1
-  local best, best_distance
+  local most, counts, best = #name // 3 + 1, {}, nil   -- the distance that is of interest: after each that is found, a nearer one
+  for i = 1, #name do counts[name:byte(i)] = (counts[name:byte(i)] or 0) + 1 end
   for _, candidate in ipairs(names) do
-    if math.abs(#candidate - #name) > most then goto continue end  -- it is at least that far
+    if math.abs(#candidate - #name) > most then goto continue end   -- it is at least that far, and as far as the letters that differ
+    if math.max(#candidate, #name) - in_common(counts, candidate) > most then goto continue end
     local previous = {}
     for j = 0, #candidate do previous[j] = j end
     for i = 1, #name do
@@ -104,8 +116,7 @@ function failure.nearest(name, names)
       if least > most then goto continue end  -- no row below has less
       previous = current
     end
-    local distance = previous[#candidate]
-    if distance <= most and (not best_distance or distance < best_distance) then best, best_distance = candidate, distance end
+    if previous[#candidate] <= most then best, most = candidate, previous[#candidate] - 1 end
     ::continue::
   end
   for _, candidate in ipairs(not best and #name >= 4 and names or {}) do

@@ -5,18 +5,20 @@
 require "pipeplan"
 local sweep = require "sweep"
 
+local few = os.getenv "PIPEPLAN_SPECS" ~= nil   -- where another test runs this one
+
 it("no value in any place of an input ends otherwise than documented", function()
   local problems = {}
-  local tried = sweep.run { every = 97, told = function(text) problems[#problems + 1] = text end }
+  local tried = sweep.run { every = few and 997 or 97, told = function(text) problems[#problems + 1] = text end }
   assert.equal("", table.concat(problems, "\n"))
-  assert.is_true(tried > 200)
+  assert.is_true(tried > (few and 20 or 200))
 end)
 
 it("nor do several small and large numbers at once", function()
   local problems = {}
-  local tried, _, read = sweep.together { times = 8, told = function(text) problems[#problems + 1] = text end }
+  local tried, _, read = sweep.together { times = few and 1 or 8, told = function(text) problems[#problems + 1] = text end }
   assert.equal("", table.concat(problems, "\n"))
-  assert.is_true(tried > 100 and read > 5, read)
+  assert.is_true(few or tried > 100 and read > 5, read)
 end)
 
 -- What the sweep asks is asked in earnest: outcomes that it must not let through.

@@ -49,14 +49,17 @@ describe("a small model of each family has the parameters of its class in", func
 end)
 
 -- { config, "drop head_dim" } → { number of parameters = true, … } of either release; json.null where a class refuses the edit.
-local edited = {}
+local edited, texts = {}, {}
 local function identity(case, what, key)
-  local given = {}
-  for name, value in pairs(case.given) do
-    given[#given + 1] = name .. "=" .. (value == json.null and "null" or type(value) == "table" and table.concat(value, " ") or tostring(value))
+  if not texts[case] then
+    local given = {}
+    for name, value in pairs(case.given) do
+      given[#given + 1] = name .. "=" .. (value == json.null and "null" or type(value) == "table" and table.concat(value, " ") or tostring(value))
+    end
+    table.sort(given)
+    texts[case] = table.concat(given, ",")
   end
-  table.sort(given)
-  return table.concat(given, ",") .. " " .. what .. " " .. key
+  return texts[case] .. " " .. what .. " " .. key
 end
 each_case(function(case)
   for _, edit in ipairs(case.edits) do
