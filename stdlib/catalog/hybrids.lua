@@ -162,7 +162,9 @@ return function(key, dense, deepseek_moe)
                            "n_shared_experts", "num_local_experts" } do config.seen[name] = true end
     if not any then return nil end
     config:expect("n_shared_experts", 1, "several shared experts")
-    return { ffn = { "moe_intermediate_size" }, shared = { "moe_shared_expert_intermediate_size" }, correction_bias = true,
+    local shared = config:get "moe_shared_expert_intermediate_size"
+    return { ffn = { "moe_intermediate_size" }, correction_bias = true,
+             shared = { shared == 0 and "intermediate_size" or "moe_shared_expert_intermediate_size" },   -- 0 is none said to the class
              dense = { of = function() return function(i) return types[i] ~= "moe" end end } }
   end
 

@@ -76,7 +76,8 @@ local function read_log(run, request, plan, limits)
     end,
   })
   if steps.lines + steps.unnumbered_lines == 0 then
-    failure.raise("nothing", "%s: no step in %d lines: expected a log of Megatron-LM or torchtitan", run.log, file.lines)
+    failure.raise("nothing", "%s: no step in %d lines: expected a log of a kind that `pipeplan monitor` reads (%s)", run.log, file.lines,
+                  table.concat(metrics.inputs, ", "))
   end
   local found = steps:finish(limits.stall_factor)
   if not found.measured or found.measured.steps < limits.least or found.measured.lines < 3 then

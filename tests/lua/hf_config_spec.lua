@@ -183,6 +183,16 @@ describe("a shipped example has the total of its model:", function()
   end)
 end)
 
+-- counted by NemotronHForCausalLM of transformers 5.24.0: its NemotronHMLP takes `intermediate_size or config.intermediate_size`
+it("a shared expert of Nemotron-H whose width is 0 is as wide as the config's MLP", function()
+  local config = { model_type = "nemotron_h", architectures = { "NemotronHForCausalLM" }, vocab_size = 1000, hidden_size = 192,
+                   layers_block_type = { "linear_attention", "moe", "full_attention", "moe" }, num_attention_heads = 12, num_key_value_heads = 4,
+                   head_dim = 24, intermediate_size = 416, moe_intermediate_size = 96, moe_shared_expert_intermediate_size = 0,
+                   n_routed_experts = 6, num_experts_per_tok = 2, n_shared_experts = 1, mamba_head_dim = 24, mamba_num_heads = 16, n_groups = 2,
+                   ssm_state_size = 31, conv_kernel = 3, use_conv_bias = false, num_nextn_predict_layers = 0, tie_word_embeddings = false }
+  assert.equal(1546608, hf.read(config, "x").total_parameters)
+end)
+
 -- modeling_decilm.py: a block has an attention and an ffn, each with its own sizes or no_op
 describe("blocks of Nemotron-NAS", function()
   local function file(blocks)
