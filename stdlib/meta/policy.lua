@@ -758,6 +758,7 @@ function site(name) end
 
 --- Runs the policy file of that name beside this one, once, and gives what it returns: "limits" is limits.lua.
 --- Only at the top of a file, and only a regular file of that folder, or a link to one. The policy's digest covers its text.
+--- Layers that require one file share what it returns: what a rule of an earlier layer reads of it, a later one cannot change.
 ---@param name string
 ---@return any
 function require(name) end

@@ -243,7 +243,8 @@ local function add_overrides(out)
   add_statement(out, "require", {
     name = "name", type = "string", returns = "any",
     meaning = 'Runs the policy file of that name beside this one, once, and gives what it returns: "limits" is limits.lua.\n'
-      .. "Only at the top of a file, and only a regular file of that folder, or a link to one. The policy's digest covers its text.",
+      .. "Only at the top of a file, and only a regular file of that folder, or a link to one. The policy's digest covers its text.\n"
+      .. "Layers that require one file share what it returns: what a rule of an earlier layer reads of it, a later one cannot change.",
   })
 end
 
