@@ -80,7 +80,8 @@ local function first_senseless(sample, plan, batch)
   local sequences, place = sample.sequences_per_second, sample.place or {}
   local amount = sequences and batch or plan.tokens * batch / plan.batch / plan.gpus
   return { file = place.file, line = place.line, iteration = sample.iteration, value = sequences or sample.tokens_per_second,
-           what = sequences and "samples a second" or "tokens per second and GPU", least = amount / 604800, most = amount / 1e-6 }
+           what = sequences and "samples a second" or "tokens per second and GPU",
+           least = amount / numbers.MOST_SECONDS, most = amount / numbers.LEAST_SECONDS }
 end
 
 -- One line. sample: { iteration, seconds or tokens_per_second (of a GPU) or sequences_per_second (of all), batch, rank, undefined, skipped,

@@ -74,8 +74,12 @@ local function quarter_of(entries, from, to, by)
   return count
 end
 
--- How many times slower than another a part has to be: by LEAST_RISE, and two standard errors of the two.
-local function least_of(one, other) return 1 + math.max(LEAST_RISE, 2 * math.sqrt(trend.error(one) ^ 2 + trend.error(other) ^ 2)) end
+-- How many times slower than another a part has to be: by LEAST_RISE, and two standard errors of the two. Of a part that is nearly all one
+-- line nobody knows how much it scatters: infinity.
+local function least_of(one, other)
+  local a, b = trend.error(one), trend.error(other)
+  return a and b and 1 + math.max(LEAST_RISE, 2 * math.sqrt(a ^ 2 + b ^ 2)) or math.huge
+end
 
 local function mean_of(entries)
   local seconds, ideal = trend.sums(entries)

@@ -98,6 +98,33 @@ describe("the steps that count", function()
     end
   end)
 
+  -- 1,250 lines of a step each, three of 1,000, four of one: a quarter of the steps is nearly all one line
+  it("tell the same mean in whatever intervals they are logged", function()
+    math.randomseed(20261130)
+    local turns = { { { 1250, 1 }, { 3, 1000 }, { 4, 1 } } }
+    for t = 2, 200 do
+      turns[t] = {}
+      for k = 1, math.random(1, 5) do turns[t][k] = { math.random(1, 30), 10 ^ math.random(0, 3) // 1 } end
+    end
+    local judged = 0
+    for _, turn in ipairs(turns) do
+      local list, at = {}, 10
+      for _, part in ipairs(turn) do
+        for _ = 1, part[1] do
+          at = at + part[2]
+          list[#list + 1] = { at, 18.6 }
+        end
+      end
+      local found = find(list, nil, 11, math.tointeger(at))
+      if found.measured then
+        assert.near(18.6, found.measured.mean_seconds, 1e-9)
+        assert.is_nil(found.measured.rise or found.measured.recovered_after)
+        judged = judged + 1
+      end
+    end
+    assert.is_true(judged > 150, judged)
+  end)
+
   it("are of another rank where the run began again at an earlier iteration and that one logs", function()
     local list = run(11, 60, 40)
     for _, line in ipairs(list) do line.rank = "0" end

@@ -19,8 +19,10 @@ function numbers.count(text)
 end
 
 -- Seconds of a step: from a microsecond to a week.
+numbers.LEAST_SECONDS, numbers.MOST_SECONDS = 1e-6, 7 * 86400
+
 function numbers.seconds(number)
-  return number and number >= 1e-6 and number <= 604800 and number or nil
+  return number and number >= numbers.LEAST_SECONDS and number <= numbers.MOST_SECONDS and number or nil
 end
 
 -- Reads like NaN or infinity, as Python prints them?
