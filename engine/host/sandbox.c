@@ -162,6 +162,7 @@ static void at_function(lua_State *L, lua_Integer handle) {
   pp_budget *budget = &pp_sandbox_of(L)->budget;
   lua_Debug function;
   pp_push_function(L, handle);
+  if (!lua_isfunction(L, -1)) luaL_error(L, "no function has the handle %I", (LUAI_UACINT)handle);
   lua_getinfo(L, ">S", &function);
   snprintf(budget->where, sizeof budget->where, "%s:%d", function.source + (*function.source == '@'), function.linedefined);
 }

@@ -18,8 +18,9 @@ site "hall"
 reject { id = "no_deep", pipeline_parallel = over(8), message = "P {pipeline_parallel}" }
 ]]
 
-local function directory(body)
-  local path = files.directory { ["hall.lua"] = policy }
+-- A folder with a policy and its tests. text: of the policy.
+local function directory(body, text)
+  local path = files.directory { ["hall.lua"] = text or policy }
   files.write("hall_spec.lua", string.format([[
 local site = require("pipeplan").policy("%s/hall.lua", { date = "2026-11-27" })
 local function depth(pipeline, gpus)
@@ -90,19 +91,8 @@ describe("pipeplan policy mutate", function()
   end)
 
   it("changes a layer's invariants", function()
-    local path = files.directory { ["hall.lua"] = 'site "hall"\ninvariant { id = "deep", status = "planned", pipeline_parallel = over(8) }' }
-    files.write("hall_spec.lua", string.format([[
-local site = require("pipeplan").policy("%s/hall.lua", { date = "2026-11-27" })
-local function depth(pipeline, gpus)
-  return site:plan_spec({ cluster = { gpus = gpus, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
-    model = "examples/models/llama-3-70b.json", training = { tokens = "2T", global_batch_size = 576 },
-    parallelism = { pipeline = pipeline, tensor = 8, schedule = "1f1b" } }, ".")
-end
-it("x", function()
-  assert.decided(depth(9, 72), "rejected", "deep")
-  assert.decided(depth(8, 64), "planned")
-end)]], path), path)
-    local text = mutate(string.format("--policy %s/hall.lua %s --no-witnesses", path, path), 0)
+    local invariant = 'site "hall"\ninvariant { id = "deep", status = "planned", pipeline_parallel = over(8) }'
+    local text = mutate(directory((strong:gsub("no_deep", "deep")), invariant) .. " --no-witnesses", 0)
     assert.equal("6 mutants: 6 killed, 0 survived; score 100.0 %\n", text)
   end)
 

@@ -52,9 +52,7 @@ describe("the words of a Lua text", function()
     for _, text in ipairs { "'", "\"\\", "--[[", "[==[ ]=]", "a = 'b\nc = 1", "--", "[", "0x", "\\z" } do
       assert.equal(#text, #lua_text.code_only(text), text)
     end
-    local long = string.rep("[=", 200000) .. string.rep("9", 200000)
-    local started = os.clock()
-    lua_text.code_only(long)
-    assert.is_true(os.clock() - started < 10)
+    local long = string.rep("[=", 200000) .. string.rep("9", 200000)   -- hours, if each were looked at to the end
+    assert.equal(#long, #lua_text.code_only(long))
   end)
 end)

@@ -323,6 +323,11 @@ describe("the budget", function()
   end)
 end)
 
+it("a handle that no function has is an error of the call", function()
+  local answer, problem = open():call(7, { gpus = 1 })
+  assert.same({ nil, "broken", "no function has the handle 7" }, { answer, problem.kind, problem.message })
+end)
+
 describe("what outlives a rule's call", function()
   -- Loads a text that states one rule and calls its function twice: what each call came to.
   local function twice(text)
