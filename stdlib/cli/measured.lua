@@ -76,7 +76,7 @@ local function read_log(run, request, plan, limits)
     end,
   })
   if steps.lines + steps.unnumbered_lines == 0 then
-    failure.raise("nothing", "%s: no step in %d lines: expected a log of a kind that `pipeplan monitor` reads (%s)", run.log, file.lines,
+    failure.raise("nothing", "%s: no step in %d lines: expected a log of a kind that monitor reads (%s)", run.log, file.lines,
                   table.concat(metrics.inputs, ", "))
   end
   local found = steps:finish(limits.stall_factor)
