@@ -53,7 +53,7 @@ static command commands[] = {
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-enum { TEXT, OUT_OF_MEMORY, WRONG };   /* how a run in a process of its own ends: its exit status */
+enum { TEXT, OUT_OF_MEMORY, WRONG, GOES_ON };   /* how a run in a process of its own ends: its exit status */
 
 static size_t failed_at;               /* the allocation that failed; 0: none */
 
@@ -148,22 +148,23 @@ static bool run(command *which) {
 /* -- all N, or some ------------------------------------------------------------------------------------------------------------------- */
 
 /*
-** One run of the command; at each N of the sweep it branches: a child goes on in which the N-th allocation and all behind it fail, then one
-** in which only the N-th does. So what comes before N is computed once, and memory that runs out for good costs only what unwinds.
-** All of the first EACH, then steps of one in STEP, fewer of those in which the command goes on: what is made once is made early.
+** Memory that runs out for good: one run of the command, which branches at each N of the sweep: a child goes on in which the N-th allocation and
+** all behind it fail. So what comes before N is computed once, and a child costs only what unwinds.
+**
+** One allocation that fails: Lua collects its garbage and asks again, so that most runs go on to their text, and an N would cost a run. So
+** they are joined: a run itself fails one allocation in APART, where a child in which it fails says first that the run goes on from there. All N
+** are as many such runs as APART, each begun one later.
+**
+** A share of all N: all of the first EACH, then steps of one in STEP, and one joined run, for what is made once is made early.
 */
-enum { EACH = 48, STEP = 8, STEP_SINGLE = 3 };
+enum { EACH = 48, STEP = 8, APART = 256, FURTHER = 2048 /* allocations behind which a run goes on */ };
 
 static bool every;
 static struct {
   const char *name;
-  size_t next, next_single;               /* N's at which it branches */
-  size_t runs, singles, good_singles, good_for_good;
+  size_t next;                                   /* N at which it branches */
+  size_t failed, to_text, gone_on;               /* of the children: all, those that ended in the text, those whose run went on */
 } sweep;
-
-static size_t after(size_t n, size_t step) {
-  return n + (every || n < EACH ? 1 : n / step);
-}
 
 /* An open file's place is shared with the parent, which has yet to read it: the child gets files of its own, at the same places. */
 static void reopen_files(void) {
@@ -180,58 +181,71 @@ static void reopen_files(void) {
   }
 }
 
-/* True in the child, in which allocation `asked` fails. In the parent the child has ended; `good` is whether in its text. */
-static bool branch(bool for_good, bool *good) {
+static void end_where_it_goes_on(void) {
+  if (allocations.asked >= failed_at + FURTHER) _exit(GOES_ON);
+}
+
+/* True in the child, in which allocation `asked` is to fail. In the parent the child has ended: `ended` is how. */
+static bool branch(bool for_good, int *ended) {
   int status;
   const pid_t child = fork();
   if (child == 0) {
     reopen_files();
-    allocations.before = NULL;
+    allocations.before = for_good ? NULL : end_where_it_goes_on;
     allocations.first = failed_at = allocations.asked;
     allocations.for_good = for_good;
     return true;
   }
   if (child < 0 || waitpid(child, &status, 0) != child) wrong(&commands[0], "no child");
-  if (!WIFEXITED(status) || (WEXITSTATUS(status) != TEXT && WEXITSTATUS(status) != OUT_OF_MEMORY)) {
+  if (!WIFEXITED(status) || WEXITSTATUS(status) == WRONG || WEXITSTATUS(status) > GOES_ON) {
     fprintf(stderr, "%s: allocation %zu failed %s, and the command ended with wait status %d\n", sweep.name, allocations.asked,
             for_good ? "for good" : "once", status);
     _exit(WRONG);
   }
-  *good = WEXITSTATUS(status) == TEXT;
+  *ended = WEXITSTATUS(status);
+  sweep.failed++;
+  sweep.to_text += *ended == TEXT;
+  sweep.gone_on += *ended == GOES_ON;
   return false;
 }
 
-static void branch_where_due(void) {
-  bool good = false;
-  if (allocations.asked == sweep.next) {
-    sweep.next = after(sweep.next, STEP);
-    if (branch(true, &good)) return;
-    sweep.runs++;
-    sweep.good_for_good += good;
-  }
-  if (allocations.asked == sweep.next_single) {
-    sweep.next_single = after(sweep.next_single + (every ? 0 : 2), STEP_SINGLE);
-    if (branch(false, &good)) return;
-    sweep.singles++;
-    sweep.good_singles += good;
-  }
+static void fail_for_good_where_due(void) {
+  int ended;
+  if (allocations.asked != sweep.next || branch(true, &ended)) return;
+  sweep.next += every || sweep.next < EACH ? 1 : sweep.next / STEP;
 }
 
-/* Memory that runs out for good ends in an error; one failed allocation in the text or an error, for Lua collects its garbage and asks again. What
-** the engine asks for itself is not asked for again: that is up to half of what is tried, for Lua's small blocks come from a pool. */
+static void fail_once_where_due(void) {
+  int ended;
+  if (allocations.asked != sweep.next || branch(false, &ended)) return;
+  sweep.next += every || sweep.next >= EACH ? APART : 1;
+  if (ended == OUT_OF_MEMORY) return;
+  allocations.first = allocations.asked;   /* fails here too */
+  sweep.next++;                            /* what is asked for again */
+}
+
+/* A run that branches by `where_due`, at N = first at first. It ends in its text, for it fails only what a child went on from. */
+static void run_branching(command *which, void (*where_due)(void), size_t first) {
+  sweep.next = first;
+  fail_allocation(0);
+  allocations.before = where_due;
+  if (!run(which)) wrong(which, "a child went on from each allocation that failed, the run from %zu did not", first);
+}
+
+/* Memory that runs out for good ends in an error; one failed allocation in the text or an error. What the engine asks for itself is not asked for
+** again: that is up to half of what is tried, for Lua's small blocks come from a pool. */
 static void survives(command *which) {
   if (!which->expected) assert_true(run(which));
   memset(&sweep, 0, sizeof sweep);
   sweep.name = which->name;
-  sweep.next = sweep.next_single = 1;
-  fail_allocation(0);
-  allocations.before = branch_where_due;
-  assert_true(run(which));
-  assert_true(sweep.runs > 80);
-  assert_int_equal(sweep.good_for_good, 0);
-  assert_true(3 * sweep.good_singles > sweep.singles);
-  printf("# %s: %zu allocations failed for good, %zu once%s\n", which->name, sweep.runs, sweep.singles,
-         every ? "" : "; --every tries all");
+  run_branching(which, fail_for_good_where_due, 1);
+  const size_t for_good = sweep.failed;
+  assert_true(for_good > 80);
+  assert_int_equal(sweep.to_text + sweep.gone_on, 0);
+  for (size_t first = 1; first <= (every ? APART : 1); first++) run_branching(which, fail_once_where_due, first);
+  const size_t once = sweep.failed - for_good;
+  assert_true(3 * (sweep.to_text + sweep.gone_on) > once);
+  printf("# %s: %zu allocations failed for good, %zu once%s\n", which->name, for_good, once, every ? "" : "; --every tries all");
   fflush(stdout);
 }
 
