@@ -233,8 +233,8 @@ describe("every command with -o", function()
     "monitor $D/plan.json examples/monitor/healthy.log",
     "policy check --policy examples/sites/aws-p5.lua --date 2026-12-01 --format sarif --no-witnesses",
     "policy diff default examples/sites/aws-p5.lua --date 2026-12-01 --corpus $D/corpus",
-    "policy test examples/sites/aws-p5_spec.lua --format tap",
-    "policy mutate --policy examples/sites/aws-p5.lua --date 2026-12-01 examples/sites/aws-p5_spec.lua --filter small_run --no-witnesses",
+    "policy test examples/sites/hall-7_spec.lua --format tap",
+    "policy mutate --policy examples/sites/hall-7.lua --date 2026-12-01 examples/sites/hall-7_spec.lua --filter deep_on_ethernet --no-witnesses",
   }
 
   it("writes what it would print, whole or not at all", function()

@@ -155,9 +155,9 @@ static bool run(command *which) {
 ** they are joined: a run itself fails one allocation in APART, where a child in which it fails says first that the run goes on from there. All N
 ** are as many such runs as APART, each begun one later.
 **
-** A share of all N: all of the first EACH, then steps of one in STEP, and one joined run, for what is made once is made early.
+** A share of all N: all of the first EACH, then steps of one in STEP, in the joined run of one in STEP_ONCE, for what is made once is made early.
 */
-enum { EACH = 48, STEP = 8, APART = 256, FURTHER = 2048 /* allocations behind which a run goes on */ };
+enum { EACH = 48, STEP = 8, STEP_ONCE = 24, APART = 256, FURTHER = 2048 /* allocations behind which a run goes on */ };
 
 static bool every;
 static struct {
@@ -218,7 +218,7 @@ static void fail_for_good_where_due(void) {
 static void fail_once_where_due(void) {
   int ended;
   if (allocations.asked != sweep.next || branch(false, &ended)) return;
-  sweep.next += every || sweep.next >= EACH ? APART : 1;
+  sweep.next += every ? APART : sweep.next < EACH ? 1 : sweep.next / STEP_ONCE;
   if (ended == OUT_OF_MEMORY) return;
   allocations.first = allocations.asked;   /* fails here too */
   sweep.next++;                            /* what is asked for again */
