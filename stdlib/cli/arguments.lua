@@ -2,6 +2,7 @@
 -- arguments.lua: what every command does with its command line, and the options that several of them share.
 
 local failure = require "pipeplan.base.failure"
+local lists = require "pipeplan.base.lists"
 
 local arguments = {}
 
@@ -36,6 +37,27 @@ local function with_negatives(list)
   return out
 end
 
+-- What the list says for an option, as "--format=x" or "--format x": the first that is none of the choices.
+local function wrong_value(list, option, choices)
+  for i, argument in ipairs(list) do
+    local value = argument == option and list[i + 1] or argument:sub(1, #option + 1) == option .. "=" and argument:sub(#option + 2)
+    if value and not lists.contains(choices, value) then return value end
+  end
+  return ""
+end
+
+-- argparse's "argument for option '--format' must be one of 'text', 'json'", with what was said and the nearest choice.
+local function choice_words(words, list)
+  local option, choices = words:match "^argument for option '(%-[%w_-]+)' must be one of (.+)$"
+  if not option then return words end
+  local names = {}
+  for name in choices:gmatch "'([^']*)'" do names[#names + 1] = name end
+  local value = wrong_value(list, option, names)
+  local near = failure.nearest(value, names)
+  near = near and string.format(", did you mean '%s'?", near) or ""
+  return string.format("%s must be one of %s, got '%s'%s", option, table.concat(names, ", "), value, near)
+end
+
 local function finished(parsed)
   if parsed.output == "-" then parsed.output = nil end  -- standard output
   return parsed
@@ -51,7 +73,7 @@ function arguments.parse(parser, list, command)
     local elsewhere = unknown and require("pipeplan.names").in_options(unknown) or ""
     if elsewhere ~= "" then parsed = parsed:gsub("\n.*", "")
     elseif unknown and not parsed:find "\n" then elsewhere = nearest(parser, unknown) end   -- the parser looks no farther than one letter
-    failure.usage("%s: %s%s", command, (parsed:gsub("\nDid", ", did"):gsub("\n", " ")), elsewhere)
+    failure.usage("%s: %s%s", command, choice_words(parsed:gsub("\nDid", ", did"):gsub("\n", " "), list), elsewhere)
   end
   return finished(parsed)
 end
@@ -76,11 +98,19 @@ function arguments.filter(pattern)
   end
 end
 
+-- What an option says, a whole number from least to most; nil where nothing is said.
+function arguments.integer(name, text, least, most)
+  if text == nil then return nil end
+  local value = text:match "^%d+$" and math.tointeger(tonumber(text))
+  if value and value >= least and value <= most then return value end
+  local number = tonumber(text)
+  local near = number and string.format("; nearest: %d", math.max(least, math.min(most, number)) // 1) or ""
+  failure.usage("--%s must be an integer from %d to %d, got '%s'%s", name, least, most, text, near)
+end
+
 -- What --jobs says: how many processes; nil is one.
 function arguments.jobs(text)
-  local jobs = text == nil and 1 or text:match("^%d+$") and math.tointeger(tonumber(text))
-  if not jobs or jobs < 1 or jobs > 256 then failure.usage("--jobs must be an integer from 1 to 256, got '%s'", text) end
-  return jobs
+  return arguments.integer("jobs", text, 1, 256) or 1
 end
 
 -- The options that say which policy holds and where Lua is read from, declared on a parser; for a group of its help.

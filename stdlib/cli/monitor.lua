@@ -72,9 +72,7 @@ end
 local function min_steps_of(text, first, last)
   local count = last - first + 1
   if not text then return math.min(count, math.max(5, (count + 9) // 10)) end
-  local value = text:match "^%d+$" and math.tointeger(tonumber(text))
-  if not value or value < 1 then failure.usage("--min-steps must be an integer ≥ 1, got '%s'", text) end
-  return value
+  return command_line.integer("min-steps", text, 1, max_steps)
 end
 
 local function stall_factor_of(text)

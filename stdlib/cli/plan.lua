@@ -132,12 +132,8 @@ end
 local most_runs = 16   -- more layouts than that nobody measures
 
 local function shortlist_of(parsed)
-  local text = parsed.shortlist
-  if not text then return nil end
-  local count = text:match "^%d+$" and math.tointeger(tonumber(text))
-  if not count or count < 2 or count > most_runs then
-    failure.usage("--shortlist must be an integer from 2 to %d, got '%s'", most_runs, text)
-  end
+  local count = command_line.integer("shortlist", parsed.shortlist, 2, most_runs)
+  if not count then return nil end
   local format = parsed.format or "text"
   if parsed.jsonl or format ~= "text" and format ~= "json" then
     failure.usage("plan: --shortlist is for --format text and json, not %s", parsed.jsonl and "--jsonl" or format)

@@ -93,13 +93,8 @@ end
 local MOST_COUNT = require("pipeplan.vocabulary").most.counted  -- far fewer are legal, and the engine says how many
 
 local function integer(options, name, required)
-  local text = options[name]
-  if not text and required then failure.usage("missing option '--%s'", name) end
-  if not text then return nil end
-  local value = text:match("^%d+$") and tonumber(text)
-  if not value or value < 1 then failure.usage("--%s must be an integer ≥ 1, got '%s'", name, text) end
-  if value > MOST_COUNT then failure.usage("--%s must be an integer ≥ 1 and at most %d, got '%s'", name, MOST_COUNT, text) end
-  return math.tointeger(value)
+  if not options[name] and required then failure.usage("missing option '--%s'", name) end
+  return command_line.integer(name, options[name], 1, MOST_COUNT)
 end
 
 -- What actions take, by the names of a times file, and the name of that file.

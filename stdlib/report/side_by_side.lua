@@ -83,17 +83,29 @@ local function rows_of(comparison)
   return rows
 end
 
--- Where a name ends in what others do not: its last part, or all of it.
+-- The last `count` parts of a path, or all of it.
+local function tail(path, count)
+  local from = #path + 1
+  for _ = 1, count do
+    from = path:sub(1, from - 1):match "^.*()/" or 0
+    if from == 0 then return path end
+  end
+  return path:sub(from + 1)
+end
+
+-- As many last parts of each plan's path as no other has.
 local function headings(comparison)
-  local short, seen = {}, {}
+  local names = {}
   for i, plan in ipairs(comparison.plans) do
-    short[i] = plan.name:match "[^/]+$" or plan.name
-    seen[short[i]] = (seen[short[i]] or 0) + 1
+    local count, alone = 0, false
+    while not alone do
+      count, alone = count + 1, true
+      names[i] = tail(plan.name, count)
+      for other, another in ipairs(comparison.plans) do alone = alone and (other == i or tail(another.name, count) ~= names[i]) end
+      if names[i] == plan.name then break end
+    end
   end
-  for i, plan in ipairs(comparison.plans) do
-    if seen[short[i]] > 1 then short[i] = plan.name end
-  end
-  return short
+  return names
 end
 
 function report.text(comparison)

@@ -101,13 +101,29 @@ describe("bad input", function()
     for line, message in pairs {
       ["plan --gpus -1"] = 'command line: --gpus is "-1": expected a whole number of GPUs, at least 1 and at most 10000000, or "minimum"; nearest: 1',
       ["plan --gpus -inf"] = 'command line: --gpus is "-inf": expected a number of GPUs such as 2048, or "minimum"',
-      ["simulate 1f1b --microbatches 4 --ranks -4"] = "--ranks must be an integer ≥ 1, got '-4'",
+      ["simulate 1f1b --microbatches 4 --ranks -4"] = "--ranks must be an integer from 1 to 2147483647, got '-4'; nearest: 1",
       ["simulate 1f1b --microbatches 4 --ranks 4 --p2p -0.5"] = '--p2p: expected a time such as "10us", got -0.5: less than nothing',
       ["simulate 1f1b --microbatches 4 --ranks 4 --times -1,1,1"] = '--times: expected a time such as "10us", got -1: less than nothing',
-      ["policy check --search -1"] = "--search must be a whole number ≥ 0, got '-1'",
+      ["policy check --search -1"] = "--search must be an integer from 0 to 1000000, got '-1'; nearest: 0",
     } do
       local result = program.run(line)
       assert.same({ 2, "", "pipeplan: " .. message .. "\n" }, { result.status, result.stdout, result.stderr })
+    end
+  end)
+
+  it("with a value that an option has no place for: what it may be, what it is, and the nearest", function()
+    for line, message in pairs {
+      ["plan --jsonl --jobs 0"] = "--jobs must be an integer from 1 to 256, got '0'; nearest: 1",
+      ["plan examples/specs/mixtral-8x7b.json --shortlist 20"] = "--shortlist must be an integer from 2 to 16, got '20'; nearest: 16",
+      ["plan examples/specs/mixtral-8x7b.json --shortlist many"] = "--shortlist must be an integer from 2 to 16, got 'many'",
+      ["policy check --search 1e9"] = "--search must be an integer from 0 to 1000000, got '1e9'; nearest: 1000000",
+      ["policy check --search 2.7"] = "--search must be an integer from 0 to 1000000, got '2.7'; nearest: 2",
+      ["policy check --fail-on warn"] = "policy check: --fail-on must be one of note, warning, error, got 'warn', did you mean 'warning'?",
+      ["policy check --fail-on="] = "policy check: --fail-on must be one of note, warning, error, got ''",
+      ["lint spec.json --format=jsn --format text"] = "lint: --format must be one of text, json, sarif, github, got 'jsn', did you mean 'json'?",
+    } do
+      local result = program.run(line, "")
+      assert.same({ 2, "", "pipeplan: " .. message .. "\n" }, { result.status, result.stdout, result.stderr }, line)
     end
   end)
 

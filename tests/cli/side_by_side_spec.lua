@@ -91,6 +91,20 @@ describe("plans side by side", function()
     for line in text:gmatch "[^\n]+" do assert.is_true(utf8.len(line) <= 120, line) end
   end)
 
+  it("stand under as much of their paths as tells them apart", function()
+    local folder = files.directory {}
+    for _, name in ipairs { "first", "second" } do
+      assert(os.execute(string.format("mkdir -p '%s/%s/run' && cp '%s' '%s/%s/run/spec.json'", folder, name, one, folder, name)))
+    end
+    local function heading(...)
+      return program.run("plan " .. table.concat({ ... }, " ") .. " --compare --date 2026-12-01").stdout:match "^ +(%S.-)\n"
+    end
+    assert.matches("^one%.json +spec%.json$", heading(one, folder .. "/first/run/spec.json"))
+    assert.matches("^first/run/spec%.json +second/run/spec%.json$", heading(folder .. "/first/run/spec.json", folder .. "/second/run/spec.json"))
+    local same = heading(one, one)
+    assert.equal(one .. "  " .. one, same)
+  end)
+
   it("take two specs at least, and no other question beside them", function()
     for _, arguments in ipairs { "", one, one .. " " .. one .. " --explain", one .. " " .. one .. " --format csv",
                                  one .. " " .. one .. " --why pipeline=8", one .. " " .. one .. " --shortlist 4" } do

@@ -146,7 +146,7 @@ describe("pipeplan simulate", function()
     for arguments, part in pairs {
       ["dualpip --ranks 8 --microbatches 20"] = "did you mean 'dualpipe'?",
       ["1f1b --microbatches 20"] = "--ranks",
-      ["1f1b --ranks 0 --microbatches 20"] = "--ranks must be an integer ≥ 1, got '0'",
+      ["1f1b --ranks 0 --microbatches 20"] = "--ranks must be an integer from 1 to 2147483647, got '0'; nearest: 1",
       ["1f1b --ranks 4.5 --microbatches 20"] = "got '4.5'",
       ["1f1b --ranks four --microbatches 20"] = "got 'four'",
       ["1f1b --ranks 4 --microbatches -3"] = "'-3'",
@@ -160,10 +160,11 @@ describe("pipeplan simulate", function()
       ["1f1b --ranks 4 --microbatches 8 --color sometimes"] = "--color",
       ["1f1b --ranks 4 --microbatches 8 --times 1,1e10,1"] = "0 or from 1e-15 to 1e+09, got 1e10; nearest: 1e+09",
       -- the error has the number that was given, and no other
-      ["1f1b --ranks 4 --microbatches 2147483648"] = "--microbatches must be an integer ≥ 1 and at most 2147483647, got '2147483648'",
-      ["1f1b --ranks 9223372036854775807 --microbatches 8"] = "--ranks must be an integer ≥ 1 and at most 2147483647, got '9223372036854775807'",
-      ["1f1b --ranks 4 --microbatches 9223372036854775808"] = "--microbatches must be an integer ≥ 1 and at most 2147483647, got '9223372036854775808'",
-      ["1f1b --ranks 4 --microbatches 0"] = "--microbatches must be an integer ≥ 1, got '0'",
+      ["1f1b --ranks 4 --microbatches 2147483648"] = "--microbatches must be an integer from 1 to 2147483647, got '2147483648'; nearest: 2147483647",
+      ["1f1b --ranks 9223372036854775807 --microbatches 8"] = "--ranks must be an integer from 1 to 2147483647, got '9223372036854775807'; nearest: 2147483647",
+      ["1f1b --ranks 4 --microbatches 9223372036854775808"]
+        = "--microbatches must be an integer from 1 to 2147483647, got '9223372036854775808'; nearest: 2147483647",
+      ["1f1b --ranks 4 --microbatches 0"] = "--microbatches must be an integer from 1 to 2147483647, got '0'; nearest: 1",
       ["1f1b --ranks 4 --microbatches 8 --colour"] = "--colour",
     } do
       local result = simulate(arguments)

@@ -21,6 +21,8 @@ Examples:
    pipeplan policy check --codes
        every code, what it means and what to do]]
 
+local most_random = 1000000   -- specs of a search
+
 local command = {}
 
 function command.parser()
@@ -39,8 +41,8 @@ function command.parser()
   return parser
 end
 
--- The findings, and the policy unless it cannot be loaded.
-local function found(options)
+-- The findings, and the policy unless it cannot be loaded. random: how many specs of --search.
+local function found(options, random)
   local policy, problem
   local good, outcome = failure.try(command_line.policy, options)
   if good then policy = outcome
@@ -48,10 +50,7 @@ local function found(options)
   else error(outcome, 0) end
   if problem then return check.load_problems(problem.lines or { problem.message }), nil, problem end
   local list = check.policy(policy, { witnesses = not options.no_witnesses })
-  local random = options.search and math.tointeger(tonumber(options.search))
-  if options.search and (not random or random < 0) then
-    failure.usage("--search must be a whole number ≥ 0, got '%s'", options.search)
-  elseif random then
+  if random then
     local search = require("pipeplan.analysis.invariants").search
     local broken = check.broken(policy, (search(command_line.load_options(options), { random = random })))
     findings.sort(table.move(broken, 1, #broken, #list + 1, list))
@@ -63,7 +62,7 @@ function command.run(arguments)
   local options, help = command_line.parse(command.parser(), arguments, "policy check")
   if not options then return help, 0 end
   if options.codes then return report.codes(), 0 end
-  local list, policy, problem = found(options)
+  local list, policy, problem = found(options, command_line.integer("search", options.search, 0, most_random))
   local left_out = 0
   if policy and not options.all then list, left_out = check.about_sites(policy, list) end
   local text = report[options.format](list, policy, left_out)
