@@ -3,6 +3,16 @@
 
 local integers = {}
 
+-- The product of whole numbers from 0 on; where no integer has it, the largest there is, of which no number of GPUs or batch is a multiple.
+function integers.product(...)
+  local product = 1
+  for _, number in ipairs { ... } do
+    if number > 0 and product > math.maxinteger // number then return math.maxinteger end
+    product = product * number
+  end
+  return product
+end
+
 -- The multiple of `step` that is nearest to `number`, the larger of two, and at least one step.
 function integers.nearest_multiple(number, step) return math.max(1, (number + step // 2) // step) * step end
 

@@ -148,7 +148,10 @@ end
 
 -- The nearest legal value that a rule knows, or that its one numeric condition tells: { field, value }.
 local function nearest(rule, record)
-  if rule.nearest then return rule.nearest(record) end
+  if rule.nearest then
+    local near = rule.nearest(record)
+    return (math.type(near and near.value) ~= "integer" or near.value <= vocabulary.most.counted) and near or nil
+  end
   for _, condition in ipairs(conditions_of(rule)) do
     local known = vocabulary.by_name[condition.field]
     local bound = type(condition.value) == "table" and record[condition.value.field] or condition.value

@@ -303,6 +303,23 @@ describe("hostile launch configurations", function()
       assert.is_true(result.status <= 2, name .. " " .. result.status .. "\n" .. result.stderr)
       if result.status == 2 then assert.truthy(result.stderr:find "^pipeplan: [^\n]+\n$", name .. result.stderr) end
     end
+    -- products of degrees and batches that are 2^64, which an integer has as 0
+    local sizes = "python pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 "
+      .. "--max-position-embeddings 1024 --global-batch-size 8 --bf16 "
+    for name, text in pairs {
+      ["degrees.sh"] = sizes .. "--micro-batch-size 1 --tensor-model-parallel-size 4194304 --context-parallel-size 2097152 "
+                       .. "--pipeline-model-parallel-size 2097152",
+      ["experts.sh"] = sizes .. "--micro-batch-size 1 --expert-model-parallel-size 4194304 --num-experts 8 --expert-tensor-parallel-size 2097152 "
+                       .. "--pipeline-model-parallel-size 2097152",
+      ["evaluation.sh"] = sizes .. "--micro-batch-size 1 --eval-micro-batch-size 4611686018427387904 --tensor-model-parallel-size 4",
+      ["titan.sh"] = "torchrun --nproc_per_node 8 -m torchtitan.train --module llama3 --config llama3_8b --parallelism.tensor_parallel_degree 4194304 "
+                     .. "--parallelism.context_parallel_degree 2097152 --parallelism.pipeline_parallel_degree 2097152",
+      ["parts.json"] = '{ "train_batch_size": 8, "train_micro_batch_size_per_gpu": 4611686018427387904, "gradient_accumulation_steps": 4 }',
+    } do
+      local result = program.run("lint --gpus 16 " .. quoted(files.write(name, text)), nil, limits)
+      assert.same({ 1, "" }, { result.status, result.stderr }, name)
+      assert.matches("error[", result.stdout, 1, true, name)
+    end
     local large = files.write("large.yaml", "")   -- 100 MB, of which no byte stands on a disk
     assert(os.execute("truncate -s 100000000 " .. quoted(large)))
     local result = program.run("lint " .. quoted(large), nil, limits)

@@ -54,6 +54,9 @@ local function ranks_of_batch(f)
   return record.gpus // record.context_parallel
 end
 
+-- The number, where a batch may be as large; nil.
+local function a_batch(number) return number and number > 0 and number <= vocabulary.most.counted and number or nil end
+
 local function in_words(train, micro, steps, ranks)
   return string.format("%smicrobatch size %d × %d steps%s", train and "train_batch_size " .. train .. ", " or "", micro, steps,
                        train and ranks and " × " .. ranks .. " data-parallel ranks" or "")
@@ -63,9 +66,9 @@ end
 -- nil. Data parallelism has a divisor of the GPUs.
 local function contradiction(f, train, micro, steps)
   if not (train and micro and steps) or train < 1 or micro < 1 or steps < 1 then return nil end
-  local text, part = in_words(train, micro, steps), micro * steps
+  local text, part = in_words(train, micro, steps), integers.product(micro, steps)
   local good, gpus = pcall(function() return f.record.gpus end)
-  local nearest = good and part * integers.nearest_divisor(gpus, train / part) or integers.nearest_multiple(train, part)
+  local nearest = good and integers.product(part, integers.nearest_divisor(gpus, train / part)) or integers.nearest_multiple(train, part)
   if train % part ~= 0 then return "the batch is no multiple of its parts: " .. text, nearest end
   if not good or gpus % (train // part) == 0 then return nil end
   return string.format("the batch is not its parts: %s are %d on each data-parallel rank, and of %d GPUs there are no %d ranks", text, part,
@@ -81,18 +84,18 @@ function derived.batch(f)
   if not good then
     local problem, nearest = contradiction(f, train, micro, steps)
     if not problem then error(ranks, 0) end
-    return { problem = problem, nearest = nearest }
+    return { problem = problem, nearest = a_batch(nearest) }
   end
-  local nearest = train and integers.nearest_multiple(train, math.max(1, (micro or 1) * (steps or 1)) * ranks)
-  if train and micro and steps then nearest = micro * steps * ranks end
+  local nearest = train and integers.nearest_multiple(train, integers.product(math.max(1, micro or 1), math.max(1, steps or 1), ranks))
+  if train and micro and steps then nearest = integers.product(math.max(0, micro), math.max(0, steps), ranks) end
   if train and micro and not steps then steps = micro ~= 0 and train // micro // ranks or 0
   elseif train and steps and not micro then micro = steps ~= 0 and train // ranks // steps or 0
   elseif train and not micro then steps, micro = 1, train // ranks
   elseif not train then steps = steps or 1 end
   local out, text = { train = train, micro = micro, steps = steps }, in_words(train, micro, steps, ranks)
   if micro < 1 or steps < 1 or train and train < 1 then out.problem = "one of these is less than 1: " .. text
-  elseif train and train ~= micro * steps * ranks then out.problem = "the batch is not its parts: " .. text end
-  out.nearest = out.problem and nearest and nearest > 0 and nearest or nil
+  elseif train and train ~= integers.product(micro, steps, ranks) then out.problem = "the batch is not its parts: " .. text end
+  out.nearest = out.problem and a_batch(nearest)
   return out
 end
 
@@ -107,7 +110,7 @@ function derived.micro_batch_size(f) return counted(f, batch_of(f).micro) end
 
 function derived.microbatches(f) return counted(f, batch_of(f).steps) end
 
-function derived.global_batch_size(f) return f.record.micro_batch_size * f.record.microbatches * f.record.data_parallel end
+function derived.global_batch_size(f) return integers.product(f.record.micro_batch_size, f.record.microbatches, f.record.data_parallel) end
 
 function derived.train_iters() return nil end
 function derived.train_samples() return nil end

@@ -8,6 +8,7 @@
 --   trace.run(f)       → value or nil, known: bool, seen: { settings = list in order, rests = { name → true }, missing = { name → true } }
 
 local frameworks = require "pipeplan.catalog.frameworks"
+local integers = require "pipeplan.base.integers"
 local layers = require "pipeplan.catalog.frameworks.megatron_layers"
 local lists = require "pipeplan.base.lists"
 local ramps = require "pipeplan.catalog.frameworks.megatron_ramp"
@@ -113,7 +114,7 @@ function derived.stages(f) return f.record.pipeline_parallel * f.record.virtual 
 
 function derived.data_parallel(f)
   local record = f.record
-  local others = record.tensor_parallel * record.context_parallel * record.pipeline_parallel
+  local others = integers.product(record.tensor_parallel, record.context_parallel, record.pipeline_parallel)
   if record.gpus < others or record.gpus % others ~= 0 then f.refused() end
   return record.gpus // others
 end

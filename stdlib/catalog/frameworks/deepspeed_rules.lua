@@ -2,15 +2,17 @@
 -- deepspeed_rules.lua: what DeepSpeed 0.19.8 refuses, or runs otherwise than its configuration seems to ask; "run": seen with the PyPI package
 -- on a CPU (tests/torch/deepspeed_plans_test.py).
 
+local integers = require "pipeplan.base.integers"
+
 local function at(where) return "https://github.com/deepspeedai/DeepSpeed/tree/v0.19.8, deepspeed/" .. where end
 
 return {
   { id = "deepspeed.world", by = "engine",
-    when = function(f) return f.gpus % (f.pipeline_parallel * f.tensor_parallel * f.context_parallel) ~= 0 end,
+    when = function(f) return f.gpus % integers.product(f.pipeline_parallel, f.tensor_parallel, f.context_parallel) ~= 0 end,
     message = "{framework}: {gpus} GPUs do not divide by P {pipeline_parallel} × TP {tensor_parallel} × sequence parallelism {context_parallel}",
     source = at "runtime/pipe/module.py:175; runtime/pipe/topology.py:295: run" },
   { id = "deepspeed.topology", by = "engine", pipeline_parallel = { over = 1 },
-    when = function(f) return f.said_data and f.pipeline_parallel * f.tensor_parallel * f.said_data ~= f.gpus end,
+    when = function(f) return f.said_data and integers.product(f.pipeline_parallel, f.tensor_parallel, f.said_data) ~= f.gpus end,
     message = "{framework}: num_dp {said_data} × P {pipeline_parallel} × TP {tensor_parallel} are not the {gpus} GPUs: Invalid Grid",
     source = at "runtime/pipe/topology.py:295: run" },
   "deepspeed.zero",

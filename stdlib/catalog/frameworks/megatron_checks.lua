@@ -3,6 +3,7 @@
 -- who reads a file asks (by = "engine"). Names of files as in megatron.lua, lines of @d98e8a64; what was seen on a CPU with the PyPI package
 -- 0.19.2 is in tests/data/frameworks.
 
+local integers = require "pipeplan.base.integers"
 local layers = require "pipeplan.catalog.frameworks.megatron_layers"
 
 local function at(where) return "https://github.com/NVIDIA/Megatron-LM/tree/d98e8a64, " .. where end
@@ -484,7 +485,7 @@ local list = {
     when = function(f)
       if f.eval_batch == nil and f.eval_micro_batch == nil then return false end
       local batch, micro = f.eval_batch or f.global_batch_size, f.eval_micro_batch or f.micro_batch_size
-      return micro < 1 or batch % (micro * f.data_parallel) ~= 0
+      return micro < 1 or batch % integers.product(micro, f.data_parallel) ~= 0
     end,
     message = "{framework}: the batch of an evaluation does not divide by its microbatch size × DP {data_parallel}", source = at "arguments.py:715" },
 

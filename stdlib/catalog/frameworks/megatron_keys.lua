@@ -231,22 +231,23 @@ return function(plan_rules) return {
   -- by: "engine" where a plan never has it: the enumeration of layouts, or a rule of the engine, holds it for every framework
   rules = parts.placed(plan_rules, checks.after {
     { id = "megatron.world", by = "engine",
-      when = function(f) return f.gpus % (f.tensor_parallel * f.context_parallel * f.pipeline_parallel) ~= 0 end,
+      when = function(f) return f.gpus % integers.product(f.tensor_parallel, f.context_parallel, f.pipeline_parallel) ~= 0 end,
       message = "{framework}: {gpus} GPUs do not divide by TP {tensor_parallel} × CP {context_parallel} × P {pipeline_parallel}",
       nearest = function(f)
-        return { field = "gpus", value = integers.nearest_multiple(f.gpus, f.tensor_parallel * f.context_parallel * f.pipeline_parallel) }
+        return { field = "gpus", value = integers.nearest_multiple(f.gpus, integers.product(f.tensor_parallel, f.context_parallel, f.pipeline_parallel)) }
       end,
       source = at "arguments.py:432" },
     { id = "megatron.expert_world", by = "engine",
       when = function(f)  -- where the rule above does not say it
-        return f.gpus % (f.expert_parallel * f.expert_tensor_parallel * f.pipeline_parallel) ~= 0
-               and f.gpus % (f.tensor_parallel * f.context_parallel * f.pipeline_parallel) == 0
+        return f.gpus % integers.product(f.expert_parallel, f.expert_tensor_parallel, f.pipeline_parallel) ~= 0
+               and f.gpus % integers.product(f.tensor_parallel, f.context_parallel, f.pipeline_parallel) == 0
       end,
       message = "{framework}: {gpus} GPUs do not divide by EP {expert_parallel} × ETP {expert_tensor_parallel} × P {pipeline_parallel}",
       nearest = function(f)
-        local others, experts = f.tensor_parallel * f.context_parallel * f.pipeline_parallel,
-                                f.expert_parallel * f.expert_tensor_parallel * f.pipeline_parallel
-        return { field = "gpus", value = integers.nearest_multiple(f.gpus, others // integers.common_divisor(others, experts) * experts) }
+        local others, experts = integers.product(f.tensor_parallel, f.context_parallel, f.pipeline_parallel),
+                                integers.product(f.expert_parallel, f.expert_tensor_parallel, f.pipeline_parallel)
+        local both = integers.product(others // integers.common_divisor(others, experts), experts)
+        return { field = "gpus", value = integers.nearest_multiple(f.gpus, both) }
       end,
       source = at "parallel_state.py:882, when groups are made" },
     { id = "megatron.batch", by = "engine",

@@ -4,6 +4,7 @@
 -- "run": seen with both on a CPU.
 
 local common = require "pipeplan.catalog.frameworks.common_rules"
+local integers = require "pipeplan.base.integers"
 local parts = require "pipeplan.catalog.frameworks.parts"
 local torch = require "pipeplan.catalog.frameworks.torch"
 
@@ -26,7 +27,7 @@ local plan_rules = {
   { id = "torchtitan.expert_shards", expert_parallel = { over = 1 },
     when = function(f)
       local shards = f.zero == 0 and 1 or f.data_parallel // f.replicas
-      return shards * f.context_parallel * f.tensor_parallel % f.expert_parallel ~= 0
+      return integers.product(shards, f.context_parallel, f.tensor_parallel) % f.expert_parallel ~= 0
     end,
     message = "{framework} takes the ranks of EP {expert_parallel} from those that shard: DP {data_parallel} ÷ {replicas} replicas × CP "
               .. "{context_parallel} × TP {tensor_parallel}, without DP where nothing is sharded, is no multiple of it",

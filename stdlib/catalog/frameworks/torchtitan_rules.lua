@@ -3,6 +3,7 @@
 -- T = torchtitan/trainer.py, PP = torchtitan/distributed/pipeline_parallel.py, D = torchtitan/distributed/parallel_dims.py; "run": seen with
 -- the PyPI package on a CPU (tests/torch/torchtitan_plans_test.py).
 
+local integers = require "pipeplan.base.integers"
 local torch = require "pipeplan.catalog.frameworks.torch"
 
 local function at(where) return "https://github.com/pytorch/torchtitan/tree/v0.3.0, " .. where end
@@ -12,7 +13,7 @@ local function is_plain(f) return not (f.compiled and f.components:find("model",
 
 local list = {
   { id = "torchtitan.world", by = "engine",
-    when = function(f) return f.gpus % (f.tensor_parallel * f.context_parallel * f.pipeline_parallel) ~= 0 end,
+    when = function(f) return f.gpus % integers.product(f.tensor_parallel, f.context_parallel, f.pipeline_parallel) ~= 0 end,
     message = "{framework}: {gpus} GPUs do not divide by TP {tensor_parallel} × CP {context_parallel} × P {pipeline_parallel}",
     source = at "parallel_dims.py:186" },
   { id = "torchtitan.degrees", by = "engine",
