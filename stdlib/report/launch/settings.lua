@@ -6,6 +6,7 @@
 -- string, a number, or a list of strings; or nil and what of the plan the framework has no key for.
 
 local lists = require "pipeplan.base.lists"
+local untold = require "pipeplan.report.launch.untold"
 local vocabulary = require "pipeplan.vocabulary"
 
 local settings = {}
@@ -44,7 +45,7 @@ local function unsaid(f)
       return string.format("recompute of %s%s", name, law and " in a model without experts" or "")
     end
   end
-  local own = f.entry.unsaid and f.entry.unsaid(f)
+  local own = f.entry.unsaid and f.entry.unsaid(f) or untold(f)
   if own then return own end
   if f.entry.schedules[f.plan.schedule] == nil and f.plan.schedule ~= "none" then return "its schedule" end
 end

@@ -1,0 +1,42 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- launch_untold_spec.lua: what of a recipe a framework has no key for (report/launch/untold.lua) is in no launch: the plan is refused, with the
+-- field, its value, and who can.
+
+local planning = require "planning"  -- first: it loads the module
+local planner = require "pipeplan.plan.init"
+local policy = require "pipeplan.policy.load".load { date = "2026-11-27" }
+local launches = require "pipeplan.report.launch.formats"
+local spec = require "pipeplan.input.spec"
+local writer = require "pipeplan.report.launch.init"
+
+-- A dense model on 64 GPUs, as a launch of that format: text; or nil and why there is none.
+local function written(name, training, changes)
+  local object = planning.merge({
+    cluster = { gpus = 64, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+    model = { layers = 80, hidden = 8192, heads = 64, kv_heads = 8, ffn = 28672, vocab = 128256 },
+    training = planning.merge({ tokens = "10B", sequence_length = 2048, global_batch_size = 128, micro_batch_size = 1, precision = "bf16",
+                                recompute = "none", sharding = "optimizer" }, training),
+    parallelism = { pipeline = 4, tensor = 4, schedule = "1f1b" },
+  }, changes or {})
+  local function plan_for(framework)
+    object.framework = framework
+    local request = spec.from_table(object, ".")
+    return planner.plan { request = request, policy = policy }, request
+  end
+  local plan, request = plan_for(launches.framework[name])
+  return writer.write(name, plan, request, plan_for)
+end
+
+describe("a launch of what a framework has no key for", function()
+  -- of 1,800 arguments of megatron-core 0.19.2 two speak of a rank like that, --q-lora-rank and --kv-lora-rank of MLA (training/arguments.py:
+  -- 3381-3384): adapters are no part of Megatron-LM
+  it("is not written where adapters train", function()
+    for _, name in ipairs { "megatron", "bridge", "flagscale", "primus" } do
+      assert(written(name, {}))
+      local text, problem = written(name, { lora_rank = 16 })
+      assert.is_nil(text)
+      assert.truthy(problem:find("has no key for training.lora_rank 16: adapters (no other format can)", 1, true), problem)
+    end
+    assert.truthy(select(2, written("torchtitan", { lora_rank = 16 })):find("(no other format can)", 1, true))
+  end)
+end)
