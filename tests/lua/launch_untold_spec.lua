@@ -39,4 +39,17 @@ describe("a launch of what a framework has no key for", function()
     end
     assert.truthy(select(2, written("torchtitan", { lora_rank = 16 })):find("(no other format can)", 1, true))
   end)
+
+  -- megatron-core 0.19.2, training/arguments.py:1803-1807, asserts the flag; core/optimizer/optimizer_config.py:431-437 Adam, and that it is sharded
+  it("keeps a part of Megatron's optimizer in host memory beside the precision-aware optimizer, or is not written", function()
+    local host = { host_memory = "4TiB" }
+    local text = assert(written("megatron", { optimizer_offload = 0.5 }, { cluster = host }))
+    for _, flag in ipairs { "--use-precision-aware-optimizer", "--optimizer-cpu-offload", "--optimizer-offload-fraction 0.5" } do
+      assert.truthy(text:find("  " .. flag .. " \\\n", 1, true), flag)
+    end
+    local _, problem = written("megatron", { optimizer_offload = 0.5, optimizer = "sgd" }, { cluster = host })
+    assert.truthy(problem:find("training.optimizer_offload 0.5 of sgd", 1, true), problem)
+    _, problem = written("megatron", { optimizer_offload = 0.5, sharding = "none" }, { cluster = host })
+    assert.truthy(problem:find("training.optimizer_offload 0.5 of an optimizer that is not sharded", 1, true), problem)
+  end)
 end)

@@ -20,6 +20,17 @@ local function layers(f)
   return windows and "windows or chunks of attention that is written here" or nil
 end
 
+-- Its hybrid optimizer is the precision-aware one (arguments.py:1884-1893), of Adam and sharded (optimizer_config.py:433-440).
+local function offload(f)
+  local asked = f.request.training
+  local share = asked.optimizer_offload or 0
+  local function told(why) return string.format("training.optimizer_offload %s %s", share, why) end
+  if share == 0 then return nil end
+  if f.training.zero == 0 then return told "of an optimizer that is not sharded" end
+  if asked.optimizer ~= "adam" and asked.optimizer ~= "adamw" then return told("of " .. asked.optimizer) end
+  if asked.fp8_gathers then return told "beside parameters that are gathered in fp8 with scales of blocks" end
+end
+
 -- In words, of { plan, request, entry, shape, training } (megatron_writes.lua); nil: nothing.
 return function(f)
   local by_base = {}
@@ -29,6 +40,8 @@ return function(f)
   if different then return different end
   local loss = f.request.training.loss
   if loss and not loss:find "^vocab_parallel" then return "a loss that is computed " .. loss:gsub("_", " ") end
+  local away = offload(f)
+  if away then return away end
   if f.request.training.document_length then return "documents that are packed into a sequence" end
   if (shape.tower or 0) > 0 then return "a tower of images" end
   if (shape.norms_per_layer or 2) ~= 2 then return format.plural(shape.norms_per_layer, "norm") .. " a layer with weights" end

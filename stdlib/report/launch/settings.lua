@@ -56,9 +56,10 @@ function settings.of(plan, request, entry)
   local problem = unsaid(f)
   if problem then return nil, problem end
   local list, said, by_name = {}, {}, {}
-  local function say(key, value)
+  local function say(key, value)   -- behind what it wants
     if said[key] then return end
     said[key] = true
+    if key.wants then say(by_name[key.wants], true) end
     list[#list + 1] = { key = key.key, base = key.base or key.key, field = key.field, value = value }
   end
   for _, key in ipairs(entry.keys) do by_name[key.key] = key end
@@ -66,7 +67,6 @@ function settings.of(plan, request, entry)
     local value = key.written ~= "never" and value_of(key, f)
     local always = key.written == "always" or key.written == "pipeline" and plan.parallelism.pipeline > 1
     if value and (always or key.present ~= nil or value ~= default_of(key, f)) then
-      if key.wants then say(by_name[key.wants], true) end
       say(key, value)
     end
   end
