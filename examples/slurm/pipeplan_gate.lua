@@ -123,7 +123,7 @@ local checks = [[
 [ ! -e "$1" ] || [ -z "$2" ] || [ -n "$(find -L "$1" -maxdepth 0 \( -user "$2" -o -perm -o=r \))" ] ||
   { echo "pipeplan: $1: is not yours, and not for everybody to read: chmod o+r"; exit 2; }
 spec=$1 program=$3; shift 3
-exec "$program" plan "$spec" --format verdict "$@"
+exec "$program" plan --format verdict "$@" -- "$spec"
 ]]
 
 -- What a command prints. slurmctld gets signals: of a read that one ends (EINTR) what was read is lost, so the command is run again.
@@ -143,8 +143,8 @@ local function plan(spec, owner, more)
   local words = { "env -i PATH=/usr/local/bin:/usr/bin:/bin", "PIPEPLAN_SYSTEM=" .. quote(settings.system),
                   "timeout --signal=KILL " .. settings.seconds, "sh -c", quote(checks), "gate", quote(spec), quote(owner or ""),
                   quote(settings.pipeplan) }
-  for _, policy in ipairs(settings.policies) do words[#words + 1] = "--policy " .. quote(policy) end
-  if settings.digest then words[#words + 1] = "--policy-digest " .. quote(settings.digest) end
+  for _, policy in ipairs(settings.policies) do words[#words + 1] = quote("--policy=" .. policy) end
+  if settings.digest then words[#words + 1] = quote("--policy-digest=" .. settings.digest) end
   local text = output_of("(" .. table.concat(words, " ") .. " " .. more .. ") </dev/null 2>&1; echo $?")
   local out, status = text:match "^(.-)\n?(%d+)\n$"
   return tonumber(status), out or text
@@ -223,6 +223,17 @@ function gate.spec(comment)
   return found
 end
 
+-- The whole path of a spec; nil and why there is none. slurmctld takes any text for a working folder (scontrol update workdir=…): one that
+-- does not begin at the root would be an option of whoever reads it, or lie in slurmctld's own folder.
+local function path_of(name, folder)
+  if name:sub(1, 1) == "/" then return name end
+  if (folder or "") == "" then return nil, name .. ": the job has no working folder: name a whole path" end
+  if folder:sub(1, 1) ~= "/" then
+    return nil, string.format("%s: the job's working folder is '%s', expected one that begins with /: name a whole path", name, folder)
+  end
+  return folder .. "/" .. name
+end
+
 local function is_exempt(job)
   for field, names in pairs(settings.exempt) do
     local known, all, some = {}, true, false
@@ -241,10 +252,10 @@ function gate.verdict(job)
   if problem then return { problem } end
   local from = job.together and 1 or settings.from
   if not name then return most >= from and without_a_plan(job, least, most, from) or nil end
-  if name:sub(1, 1) ~= "/" and not job.folder then return { name .. ": the job has no working folder: name a whole path" } end
-  local spec = name:sub(1, 1) == "/" and name or job.folder .. "/" .. name
+  local spec, nowhere = path_of(name, job.folder)
+  if nowhere then return { nowhere } end
   local record = settings.record and job.user
-                 and "--record " .. quote(settings.record) .. " --record-for " .. quote(job.user_name or job.user)
+                 and quote("--record=" .. settings.record) .. " " .. quote("--record-for=" .. (job.user_name or job.user))
   local status, out = plan(spec, job.user, record or "")
   local words = out:gsub("^pipeplan: ", ""):match "[^\n]*"
   if status == 0 then
@@ -277,7 +288,7 @@ function gate.judge(job, say, note)
     return true
   end
   if settings.help then lines[#lines + 1] = settings.help end
-  for i, line in ipairs(lines) do say((i == 1 and "pipeplan: " or "  ") .. line) end
+  for i, line in ipairs(lines) do say((i == 1 and "pipeplan: " or "  ") .. line:gsub("%c", "?")) end
   return false
 end
 

@@ -18,6 +18,7 @@ end
 
 local function asks_for_help(list)
   for _, argument in ipairs(list) do
+    if argument == "--" then return false end
     if argument == "-h" or argument == "--help" then return true end
   end
   return false

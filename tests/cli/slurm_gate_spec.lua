@@ -384,6 +384,21 @@ describe("a job that was accepted", function()
     assert.matches("AdminComment=pipeplan: whole nodes", shown, 1, true)
   end)
 
+  -- scontrol sends the folder as it is written (slurm-22-05-8-1, src/scontrol/update_job.c:1121)
+  it("is judged by no option that its working folder is made to be", function()
+    local pwned, record = cluster:path "pwned", cluster:path "appended"
+    os.execute(string.format("mkdir -p '%s/evil/cli'", cluster.folder))
+    cluster:write("evil/cli/main.lua", "io.open('" .. pwned .. "', 'w'):close() return function() print 'status planned\\ngpus 256' return 0 end\n")
+    local job = accepted("-N 32 --gpus-per-node 8 " .. FROM_RUN)
+    for _, folder in ipairs { "--stdlib=" .. cluster:path "evil", "--record=" .. record, "jobs" } do
+      local status, text = update(job, "workdir=" .. folder .. " comment=pipeplan=cli/../near.json")
+      assert.equal(1, status, text)
+      assert.matches("'" .. folder .. "', expected one that begins with /", text .. cluster:read "slurmctld.log", 1, true)
+    end
+    assert.is_nil(io.open(pwned))
+    assert.is_nil(io.open(record))
+  end)
+
   it("says why it cannot be changed: to its user, or, by Slurm 22.05, in slurmctld's log", function()
     local job = accepted "-N 1 --gpus-per-node 8"
     local _, text = update(job, "numnodes=256-256")
