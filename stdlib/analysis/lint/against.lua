@@ -137,10 +137,6 @@ end
 
 -- What the launch has under names of `compared` that `reads` has not.
 local function derived(result, read)
-  local function key(name)
-    local found = result.get and result.get(name) or {}
-    return not found.unknown and found.value or nil
-  end
   local out = {}
   if result.record then out.group = result.trace.run(function() return result.record.microbatch_group end) end
   out.group = out.group or read.parallelism.pipeline
@@ -148,12 +144,10 @@ local function derived(result, read)
   out.sharding = read.training.zero and vocabulary.shardings[read.training.zero + 1]
   local spec = reads.spec(result)
   out.tokens = spec.training.tokens
-  local recompute = reads.recompute(result, true)
-  if read.training.recompute == "none" then out.modules = {}
-  elseif recompute == "full" and not result.get("--recompute-num-layers").key then out.modules = { "full" }
-  elseif recompute == "full" then
-    local layers, method = key "--recompute-num-layers", key "--recompute-method"
-    out.modules = { layers == 1 and method ~= "block" and "full" or string.format("full, %s %s layers", method or "?", layers or "?") }
+  local recompute, other = reads.recompute(result, true)
+  if read.training.recompute == "none" or recompute == "none" then out.modules = {}
+  elseif recompute == "full" then out.modules = { "full" }
+  elseif other and other.shown then out.modules = { other.shown }
   elseif type(recompute) == "table" then out.modules = sorted(recompute) end
   if spec.model then
     local good, counted = pcall(engine.model.parameters, spec.model)

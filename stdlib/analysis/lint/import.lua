@@ -31,6 +31,16 @@ local function add_warnings(list, result)
   end
 end
 
+-- Ends at what no spec says and no option says instead; what is assumed or chosen for it goes with warnings.
+local function add_unsaid(list, unsaid, given, layout)
+  local free = { ["training.recompute"] = layout == "free" }
+  for _, each in ipairs(unsaid) do
+    local said = free[each.field] or given[each.field:match "[^.]*$"] ~= nil
+    if not said and each.message then failure.usage("%s:%d: %s", each.setting.file, each.setting.line, each.message) end
+    if not said then list[#list + 1] = { assumed = { field = each.field, value = each.value, why = each.why } } end
+  end
+end
+
 local function object_of(path, given, layout, warnings)
   local list = launch.read(path, { given = given })
   if #list > 1 then failure.usage("%s: starts %d runs: one to a plan", path, #list) end
@@ -39,7 +49,8 @@ local function object_of(path, given, layout, warnings)
   if not result.record then failure.usage("%s: %s", path, result.findings[1] and result.findings[1].message or "not judged") end
   if layout ~= "free" then check(result) end
   add_warnings(warnings, result)
-  local object, lacks = require("pipeplan.analysis.lint.reads").spec(result)
+  local object, lacks, unsaid = require("pipeplan.analysis.lint.reads").spec(result)
+  add_unsaid(warnings, unsaid, given, layout)
   if layout == "free" then
     object.parallelism, object.training.micro_batch_size, object.training.recompute, object.training.zero = nil, nil, nil, nil
   end
@@ -59,8 +70,8 @@ local function missing(object, given, lacks)
   return list
 end
 
--- import.split(paths, options, layout) → objects for spec.read, the paths that are specs, and warnings for import.warn. layout: "free", its
--- model and training alone.
+-- import.split(paths, options, layout) → objects for spec.read, the paths that are specs, and warnings and assumptions for import.warn.
+-- layout: "free", its model and training alone.
 function import.split(paths, given, layout)
   local objects, specs, warnings = {}, {}, {}
   for _, path in ipairs(paths) do
@@ -75,11 +86,13 @@ function import.split(paths, given, layout)
   return objects, specs, warnings
 end
 
--- The request with warnings beside its own, whatever GPUs it is for.
+-- The request with warnings and assumptions beside its own, whatever GPUs it is for.
 function import.warn(request, warnings)
   if #warnings == 0 then return request end
   local function add(each)
-    for _, warning in ipairs(warnings) do table.insert(each.warnings, warning) end
+    for _, warning in ipairs(warnings) do
+      if warning.assumed then table.insert(each.assumptions, warning.assumed) else table.insert(each.warnings, warning) end
+    end
     return each
   end
   if not request.any_gpus then return add(request) end

@@ -15,7 +15,10 @@ local function lenient(policy) return lists.with(policy, { rejects = {}, refuses
 -- memory.of(result, options, policy) → { fit, device_bytes, ranks = { { rank, stages, total_bytes, … } } }, or nil and why not.
 -- options: fields of a spec that the command line gives.
 function memory.of(result, options, policy)
-  local object, lacks = reads.spec(result)
+  local object, lacks, unsaid = reads.spec(result)
+  for _, each in ipairs(unsaid) do
+    if each.message and options[each.field:match "[^.]*$"] == nil then return nil, "memory: not computed: " .. each.message end
+  end
   if not object.model and not options.model then
     return nil, "memory: not computed: " .. (lacks and "the model's " .. lacks .. " is not known (--model)" or "the model is not known")
   end

@@ -5,6 +5,7 @@
 local engine = require "engine"
 local json = require "pipeplan.base.json"
 local layers = require "pipeplan.catalog.frameworks.megatron_layers"
+local recompute = require "pipeplan.analysis.lint.recompute"
 
 local reads = {}
 
@@ -82,18 +83,11 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------------- the spec
 
--- The modules that are computed again, in a spec's words; one that it has no word for is left out, or, with `whole`, under the
--- framework's name.
-local function recompute_of(result, whole)
-  local kind = fact(result, "recompute_granularity")
-  if kind == "full" then return "full" end
-  if kind ~= "selective" then return not whole and fact(result, "recompute_kind") == "none" and "none" or nil end
-  local ours, list = {}, {}
-  for name, law in pairs((result.entry.recompute or {}).modules or {}) do ours[law.key] = name end
-  for _, name in ipairs(fact(result, "recompute_modules") or {}) do list[#list + 1] = ours[name] or whole and name or nil end
-  return (whole or #list > 0) and list or nil
+-- What is computed again (recompute.lua), of the chunks that are built.
+function reads.recompute(result, whole)
+  local schedule = fact(result, "pipeline_parallel") == 1 and "none" or fact(result, "schedule")
+  return recompute.of(result, built(result, schedule), whole)
 end
-reads.recompute = recompute_of
 
 -- Numbers of the layers that are dense, of --moe-layer-freq; nil: something else.
 local function dense_layers(text, most)
@@ -192,9 +186,10 @@ local function tokens_of(result, training)
   end
 end
 
--- The spec that a launch is, as a table; and what it lacks of a model: nil, or what is missing.
+-- The spec that a launch is, as a table; what it lacks of a model: nil, or what is missing; and what of the launch no spec says, a list of
+-- { field, message, setting }, or, where a plan may choose or assume instead, { field, value, why }.
 function reads.spec(result)
-  local read = reads.of(result)
+  local read, unsaid = reads.of(result), {}
   local training, parallelism = {}, {}
   for _, name in ipairs { "micro_batch_size", "global_batch_size", "sequence_length", "precision", "zero" } do
     training[name] = read.training[name]
@@ -207,7 +202,8 @@ function reads.spec(result)
   training.moments = fact(result, "moments")
   local copies = fact(result, "replicas")
   if copies and copies > 1 and training.zero ~= 0 then training.replicas = copies end
-  training.recompute = recompute_of(result)
+  local chosen, other = reads.recompute(result)
+  training.recompute, unsaid[1] = chosen, other
   training.tokens = tokens_of(result, read.training)
   for _, name in ipairs { "tensor", "context", "pipeline", "expert" } do parallelism[name] = read.parallelism[name] end
   local experts = fact(result, "experts")   -- not known where a launch does not say its model
@@ -220,7 +216,7 @@ function reads.spec(result)
   local model, lacks = reads.model(result)
   if lacks then model = nil end
   return { cluster = { gpus = read.gpus }, model = model, training = training, parallelism = parallelism, framework = result.framework },
-         lacks
+         lacks, unsaid
 end
 
 return reads
