@@ -18,10 +18,10 @@ local function nodes_of(text)
   return number(text), number(text)
 end
 
--- "8" or "h100:8" of an option that speaks of GPUs only.
-local function gpus(text)
-  return text and gate.gpus("gpu:" .. text:gsub(",", ",gpu:"))
-end
+-- "8" or "h100:8,a100:2" of an option that speaks of GPUs only, as --gres says it.
+local function as_gres(text) return text and "gpu:" .. text:gsub(",", ",gpu:") or "" end
+
+local function gpus(text) return gate.gpus(as_gres(text)) end
 
 local function asked(options, offset)
   local least, most = nodes_of(options.nodes)
@@ -29,11 +29,11 @@ local function asked(options, offset)
   if tasks == 1 then tasks = nil end  -- said of a job that does not say it
   return {
     comment = options.comment, folder = options.chdir or os.getenv "PWD", partition = options.partition, account = options.account,
-    qos = options.qos, per_job = gpus(options.gpus), per_node = gpus(options["gpus-per-node"]) or gate.gpus(options.gres),
+    qos = options.qos, per_job = gpus(options.gpus), per_node = gate.gpus(as_gres(options["gpus-per-node"]) .. "," .. (options.gres or "")),
     per_task = gpus(options["gpus-per-task"]), per_socket = gpus(options["gpus-per-socket"]), sockets = number(options["sockets-per-node"]),
     least_nodes = least, most_nodes = most, hosts = options.nodelist, tasks = tasks, tasks_per_node = number(options["ntasks-per-node"]),
     tasks_per_gpu = number(options["ntasks-per-gpu"]),
-    whole = options.exclusive == "exclusive", together = (offset or 0) > 0,
+    whole = options.exclusive == "exclusive", together = (offset or 0) > 0 or (options.dependency or ""):lower():find "expand:" ~= nil,
   }
 end
 

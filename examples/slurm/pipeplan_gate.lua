@@ -31,24 +31,41 @@ local settings = gate.settings
 
 -- ------------------------------------------------------------------------------------------------------------------ counting GPUs
 
--- "4k" as Slurm takes it: 4096; nil of what is no number.
+-- "4k" as Slurm takes it (_is_valid_number, suffix_mult): 4096; nil of what is no number: "1g.10gb" is a kind of GPU.
+local powers = { k = 1, m = 2, g = 3, t = 4, p = 5 }
+
 local function number(text)
-  local digits, suffix = text:match "^(%d+)([kKmM]?)$"
-  return digits and tonumber(digits) * (suffix == "" and 1 or suffix:lower() == "k" and 1024 or 1024 * 1024)
+  local digits, letter, rest = text:lower():match "^(%d+)(%a?)(%a*)$"
+  if not digits or letter ~= "" and not powers[letter] then return nil end
+  local base = rest == "b" and 1000 or (rest == "" or rest == "ib") and 1024
+  if not base then return nil end
+  local value = tonumber(digits) * base ^ (powers[letter] or 0)
+  return value < 2 ^ 53 and math.floor(value) or math.huge   -- Slurm's overflows
 end
 
--- The GPUs in "gres:gpu:8", "gres/gpu:h100:4,gres:nic:2" or "gpu"; nil of none, huge of what cannot be counted.
+-- "", ":8", ":h100", ":h100:8", "=8" behind "gpu" → kind, "" of any; how many, huge of what versions of Slurm read differently, or refuse.
+local function kind_of(rest)
+  local before, sign, last = rest:match "^(.*)([:=])([^:=]*)$"
+  if not before then return "", 1 end
+  local kind, count = before:gsub("^:", ""), number(last)
+  if count then return kind, count end
+  local one = sign == ":" and before == "" and last:find "^%w"   -- "h100": one of that kind
+  return one and last or kind, one and 1 or math.huge
+end
+
+-- The GPUs in "gres:gpu:8", "gres/gpu:h100:4,gres:nic:2" or "gpu", by kind: { h100 = 4 }; nil of none. As Slurm does, "gres" is looked for
+-- in all of an item (_get_next_gres in its gres.c, slurm_get_next_tres by 24.11), and of one kind the larger number is the total.
 function gate.gpus(tres)
-  local sum
+  local kinds
   for item in (tres or ""):gmatch "[^,]+" do
-    local rest = item:gsub("^gres[:/]", ""):match "^gpu(.*)$"
+    local rest = item:gsub("^.-gres[:/]?", ""):match "^gpu(.*)$"
     if rest and rest:find "^[:=]" or rest == "" then
-      local last = rest:match "[:=]([^:=]*)$"
-      local of_a_kind = not last or last:find "^%a"  -- "gpu", "gpu:h100": one
-      sum = (sum or 0) + (of_a_kind and 1 or number(last) or math.huge)
+      local kind, count = kind_of(rest)
+      kinds = kinds or {}
+      kinds[kind] = math.max(count, kinds[kind] or 0)
     end
   end
-  return sum
+  return kinds
 end
 
 -- How many hosts "far[1-3,07],login" are.
@@ -85,27 +102,43 @@ local function nodes_of(job)
   return least, math.max(least, job.most_nodes or by_tasks)
 end
 
+local function of_a_kind(job, kind, least_nodes, most_nodes)
+  local function asked(field) return job[field] and job[field][kind] end
+  local per_job, per_node, per_task, per_socket = asked "per_job", asked "per_node", asked "per_task", asked "per_socket"
+  if per_job then return per_job, per_job end
+  if per_node then return per_node * least_nodes, per_node * most_nodes end
+  if per_task then
+    local of_a_node = job.tasks_per_gpu or job.tasks_per_node or 1
+    local least = per_task * (job.tasks or least_nodes * of_a_node)
+    return least, job.tasks and least or job.lost and math.huge or per_task * most_nodes * of_a_node
+  end
+  return per_socket * (job.sockets or 1) * least_nodes, job.sockets and per_socket * job.sockets * most_nodes or math.huge
+end
+
 --[[ Fewest and most GPUs that a job may get. job, nil where not said:
   comment, folder, partition, account, qos, user (number; specs must be theirs, or everybody's to read), user_name
   per_job, per_node, per_task, per_socket    gate.gpus of each
   least_nodes, most_nodes, hosts, tasks, tasks_per_node, tasks_per_gpu, cpus, cpus_per_task, sockets
   whole       has all of each of its nodes
   together    runs with other jobs as one
-  lost        its tasks are not told: it is a change ]]
+  lost        its tasks are not told: it is a change
+  kept        a kind of GPU that a change does not name, so that Slurm leaves it to the job ]]
 function gate.count(job)
   local least_nodes, most_nodes = nodes_of(job)
-  local least, most = 0, 0
-  if job.per_job then least, most = job.per_job, job.per_job
-  elseif job.per_node then least, most = job.per_node * least_nodes, job.per_node * most_nodes
-  elseif job.per_task then
-    least = job.per_task * (job.tasks or least_nodes * (job.tasks_per_node or 1))
-    most = job.tasks and least or job.lost and math.huge or job.per_task * most_nodes * (job.tasks_per_node or 1)
-  elseif job.per_socket then
-    least = job.per_socket * (job.sockets or 1) * least_nodes
-    most = job.sockets and job.per_socket * job.sockets * most_nodes or math.huge
-  elseif job.tasks_per_gpu and job.tasks then
-    least, most = math.ceil(job.tasks / job.tasks_per_gpu), math.ceil(job.tasks / job.tasks_per_gpu)
+  local least, most, kinds = 0, 0, {}
+  for _, field in ipairs { "per_job", "per_node", "per_task", "per_socket" } do
+    for kind in pairs(job[field] or {}) do kinds[kind] = true end
   end
+  -- What is asked of one kind in several ways has to agree; kinds add up (Slurm's gres.c, gres_job_state_validate: a record a kind).
+  for kind in pairs(kinds) do
+    local fewest, top = of_a_kind(job, kind, least_nodes, most_nodes)
+    least, most = least + fewest, most + top
+  end
+  if not next(kinds) and job.tasks_per_gpu then
+    least = job.tasks and math.ceil(job.tasks / job.tasks_per_gpu) or least_nodes
+    most = job.tasks and least or job.lost and math.huge or most_nodes
+  end
+  if job.kept then most = math.huge end
   if job.whole then
     least = math.max(least, settings.gpus_per_node * least_nodes)
     most = math.max(most, settings.gpus_per_node * most_nodes)
@@ -168,6 +201,7 @@ end
 
 -- How a job says for certain what it gets.
 local function say_how_many(job)
+  if job.kept then return "a change of GPUs leaves those of kind '" .. job.kept .. "' to the job: cancel it and submit it again" end
   if job.lost then return "a change does not tell its tasks: cancel the job and submit it again" end
   if job.per_socket then return "ask with --gpus-per-node instead of --gpus-per-socket" end
   return "say how many nodes, and no range: --nodes N"

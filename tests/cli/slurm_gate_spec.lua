@@ -92,6 +92,9 @@ end
 
 local FROM_RUN = "--comment pipeplan=run.json"
 
+local am_root = io.popen("id -u"):read "l" == "0"
+local as_nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups "
+
 describe("a job with a plan", function()
   it("is accepted, and its record says what was approved", function()
     local said = verdict("'" .. cluster.folder .. "/jobs/run.json'")
@@ -149,13 +152,35 @@ describe("a job without a plan", function()
     accepted "--gres gpu:4 -c 32"
     accepted "-N 300 --gres nic:4"
     accepted "-n 4096"
+    -- one of a kind; Slurm 22.05 takes it for a number all the same, but that is Slurm's to say (src/slurmctld/job_mgr.c:8982 valid_tres_cnt)
+    assert.not_matches("GPUs", select(2, cluster:shell "sbatch -N 2 --gres gpu:1g.10gb job.sh"), 1, true)
   end)
 
   it("is refused where nobody can tell how many it gets", function()
     refused("-N 1-32 --gpus-per-node 8", { "gets 8 to 256 GPUs", "--nodes N" })
     refused("-n 256 --gpus-per-node 8", { "gets 8 to 2048 GPUs" })
-    refused("-N 2 --gpus-per-node 0x100 ", { "gets an unknown number of GPUs" })
+    refused("-N 2 --gpus-per-node +100", { "gets an unknown number of GPUs" })
     refused("-n 256 --ntasks-per-gpu 2", { "gets 128 GPUs" })
+    refused("-N 64 --ntasks-per-gpu 2", { "gets 64 GPUs" })
+  end)
+
+  -- What slurmctld itself makes of each option, of each kind of GPU: total_gres in its log (src/common/gres.c, gres_job_state_log)
+  it("is refused from as many GPUs on as Slurm counts over all kinds", function()
+    cluster:shell "scontrol setdebugflags +gres"
+    for _, arguments in ipairs { "-n 3 --gpus=a100:3 --gpus-per-task=h100:1", "-N 1 --gpus=a100:1 --gpus-per-node=h100:4",
+                                 "-n 3 --gres=gpu:a100:1 --gpus-per-task=h100:1", "-N 4 --gpus-per-node=a100:1,h100:2",
+                                 "-N 4 --gpus-per-node=h100:2 --gres=gpu:h100:1", "-N 5 --ntasks-per-gpu=2", "-N 3 --gres=gpu:1g.10gb:1" } do
+      install(cluster)
+      local job = accepted(arguments)
+      local sum, kinds = 0, {}
+      for kind, count in cluster:read("slurmctld.log"):gmatch("type:(%S-)%(%d+%) job:" .. job .. " flags:.-total_gres:(%d+)") do
+        sum, kinds[kind] = sum + (kinds[kind] and 0 or count), true
+      end
+      assert.is_true(sum >= 3, arguments)
+      install(cluster, { from = tostring(sum) })
+      refused(arguments, { "this job gets " .. sum })
+    end
+    cluster:shell "scontrol setdebugflags -gres"
   end)
 
   it("is refused for nodes that it has whole, although it asks for no GPU", function()
@@ -235,18 +260,15 @@ describe("a spec that cannot be read", function()
     end
   end)
 
-  local am_root = io.popen("id -u"):read "l" == "0"
-
   it("may be a file that its user may not read, of which nothing is said", function()
     if not am_root then return pending "not root: there is no other user to be" end
     cluster:write("jobs/secret.json", '{ "StoragePass": "x" }')
     os.execute("chmod 600 '" .. cluster.folder .. "/jobs/secret.json'")
-    local as_nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups sbatch"
-    local text = refused("--gpus 256 --comment pipeplan=secret.json", { "is not yours, and not for everybody to read" }, as_nobody)
+    local text = refused("--gpus 256 --comment pipeplan=secret.json", { "is not yours, and not for everybody to read" }, as_nobody .. "sbatch")
     assert.not_matches("StoragePass", text, 1, true)
-    assert.matches("Submitted", select(2, cluster:shell(as_nobody .. " --gpus 256 " .. FROM_RUN .. " job.sh")))
+    assert.matches("Submitted", select(2, cluster:shell(as_nobody .. "sbatch --gpus 256 " .. FROM_RUN .. " job.sh")))
     os.execute("chown 65534 '" .. cluster.folder .. "/jobs/secret.json'")
-    refused("--gpus 256 --comment pipeplan=secret.json", { "StoragePass is no field of a spec" }, as_nobody)
+    refused("--gpus 256 --comment pipeplan=secret.json", { "StoragePass is no field of a spec" }, as_nobody .. "sbatch")
   end)
 end)
 
@@ -351,6 +373,37 @@ describe("a job that was accepted", function()
                                "scontrol update jobid=" .. job .. " comment='pipeplan=brief.json, checked'" } do
       assert.same({ 0, "" }, { cluster:shell(command) })
     end
+  end)
+
+  it("can be given another plan by its user, who is no administrator", function()
+    if not am_root then return pending "not root: there is no other user to be" end
+    local status, text = cluster:shell(as_nobody .. "sbatch --parsable --gpus 256 " .. FROM_RUN .. " job.sh")
+    assert.equal(0, status, text)
+    local job = text:match "(%d+)\n?$"
+    local change = as_nobody .. "scontrol update jobid=" .. job .. " comment=pipeplan="
+    assert.same({ 0, "" }, { cluster:shell(change .. "link.json") })
+    assert.matches("pipeplan: a change of job " .. job .. ": %S+ on 256 GPUs, spec", cluster:read "slurmctld.log")
+    assert.equal(1, (cluster:shell(change .. "deep.json")))
+    local _, shown = cluster:shell("scontrol show job " .. job)
+    assert.matches("Comment=pipeplan=link.json", shown, 1, true)
+  end)
+
+  it("cannot become a part of another without a plan", function()
+    local job = accepted "--gpus 1"
+    for _, change in ipairs { "dependency=expand:1", "dependency=EXPAND:1" } do
+      local _, text = update(job, change)
+      assert.matches("Access/permission denied", text, 1, true)
+    end
+    refused("--gpus 1 -d Expand:1", { "one of 1 or more needs a plan", "runs together with other jobs" })
+    local status, text = cluster:shell("sbatch --gpus 1 -d expand:1 job.sh", "login")
+    assert.equal(1, status)
+    assert.matches("one of 1 or more needs a plan", text, 1, true)
+  end)
+
+  it("cannot be given GPUs of a second kind", function()
+    local job = accepted "-N 10 --gpus-per-node a100:6"
+    assert.equal(1, (update(job, "gres=gpu:h100:6")))
+    assert.equal(0, (update(job, "gres=gpu:a100:5,gpu:h100:1")))
   end)
 
   it("cannot be given more GPUs, nor lose its plan", function()

@@ -21,7 +21,7 @@ local function judge(job, settings)
                                       .. "printf 'status planned\\ngpus 8\\nschedule 1f1b\\ndigest bb\\nspec aa\\n'\n")
   for name, value in pairs(settings or {}) do gate.settings[name] = value end
   local told = {}
-  job.per_job, job.user = 8, io.popen("id -u"):read "l"
+  job.per_job, job.user = { [""] = 8 }, io.popen("id -u"):read "l"
   local may = gate.judge(job, function(line) told[#told + 1] = line end, function() end)
   local list
   local handle = io.open(words)

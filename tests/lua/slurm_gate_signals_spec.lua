@@ -19,7 +19,7 @@ local function judge(ended)
   end
   local gate = dofile(os.getenv "PIPEPLAN_SOURCE" .. "/examples/slurm/pipeplan_gate.lua")
   local told = {}
-  local good, may = pcall(gate.judge, { comment = "pipeplan=/run.json", per_job = 8, user = "1000" }, function(line) told[#told + 1] = line end,
+  local good, may = pcall(gate.judge, { comment = "pipeplan=/run.json", per_job = { [""] = 8 }, user = "1000" }, function(line) told[#told + 1] = line end,
                            function() end)
   io.popen = popen  -- luacheck: ignore 122
   assert(good, may)
