@@ -92,7 +92,8 @@ describe("pipeplan lint --plan", function()
 
   local function planned(more, gpus)
     local large = flags:gsub("hidden%-size 1024", "hidden-size 8192"):gsub("heads 16", "heads 64"):gsub("4096", "28672")
-    return quoted(script((more or ""), gpus or 64, large .. "--tensor-model-parallel-size 8 --sequence-parallel"))
+    return quoted(script((more or ""), gpus or 64, large .. "--tensor-model-parallel-size 8 --sequence-parallel "
+                         .. "--hidden-dropout 0.0 --attention-dropout 0"))
   end
 
   it("ends with 0 for the launch that was planned", function()
@@ -121,6 +122,7 @@ describe("pipeplan lint --plan", function()
     for field, more in pairs { ["parallelism.tensor"] = "--tensor-model-parallel-size 4", microbatches = "--global-batch-size 64",
                                layers_per_stage = "--decoder-first-pipeline-num-layers 7 --decoder-last-pipeline-num-layers 9",
                                schedule = "--num-virtual-stages-per-pipeline-rank 2", ["training.precision"] = "--fp8-format hybrid",
+                               hidden_dropout = "--hidden-dropout 0.1", attention_dropout = "--attention-dropout 0.1",
                                ["training.sequence_length"] = "--seq-length 1024" } do
       local result = lint(planned(more) .. " --plan " .. path)
       assert.equal(1, result.status, more)

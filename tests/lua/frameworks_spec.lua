@@ -99,7 +99,7 @@ describe("the table of a framework", function()
       end
       local seen = {}
       for _, key in ipairs(entry.keys) do
-        known(key, { "key", "field", "type", "values", "default", "default_of", "present", "written", "silent", "wants", "note", "base", "value",
+        known(key, { "key", "field", "type", "values", "default", "default_of", "present", "written", "silent", "wants", "note", "base", "value", "same",
                      "least", "unset", "needed" }, key.key)
         assert.is_nil(seen[key.key], key.key)
         seen[key.key] = true
@@ -227,9 +227,9 @@ describe("expert tensor parallelism that nobody states", function()
     end
     assert.matches("--expert-tensor-parallel-size 1", flags { expert_tensor = 1 }, 1, true)
     assert.is_nil(flags {}:find("expert-tensor", 1, true))
-    -- off unless written: arguments.py, --use-distributed-optimizer, --sequence-parallel
-    assert.equal("--use-distributed-optimizer --sequence-parallel", flags {})
-    assert.equal("--use-distributed-optimizer", flags { sequence = false })
+    -- off unless written: arguments.py, --use-distributed-optimizer, --sequence-parallel; 0.1 unless written: transformer_config.py:188,191
+    assert.equal("--use-distributed-optimizer --sequence-parallel --hidden-dropout 0 --attention-dropout 0", flags {})
+    assert.equal("--use-distributed-optimizer --hidden-dropout 0 --attention-dropout 0", flags { sequence = false })
   end)
 end)
 

@@ -52,4 +52,17 @@ describe("a launch of what a framework has no key for", function()
     _, problem = written("megatron", { optimizer_offload = 0.5, sharding = "none" }, { cluster = host })
     assert.truthy(problem:find("training.optimizer_offload 0.5 of an optimizer that is not sharded", 1, true), problem)
   end)
+
+  -- megatron-core 0.19.2, core/transformer/transformer_config.py:181,184: hidden_dropout and attention_dropout are 0.1 when nobody says;
+  -- Primus @fd1eeabb, configs/models/megatron/language_model.yaml, has them so too, and Bridge's bare provider is that class
+  it("says dropout 0 where the plan has none, for Megatron's default is 0.1", function()
+    for name, keys in pairs { megatron = { "--hidden-dropout 0", "--attention-dropout 0" }, bridge = { "model.hidden_dropout=0", "model.attention_dropout=0" },
+                              flagscale = { "hidden_dropout: 0", "attention_dropout: 0" }, primus = { "hidden_dropout: 0", "attention_dropout: 0" } } do
+      local without, with = assert(written(name, { dropout = false })), assert(written(name, { dropout = true }))
+      for _, key in ipairs(keys) do
+        assert.truthy(without:find(key, 1, true), key)
+        assert.is_nil(with:find("dropout 0", 1, true) or with:find("dropout[:=] ?0"), key)
+      end
+    end
+  end)
 end)

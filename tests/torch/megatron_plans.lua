@@ -30,6 +30,8 @@ local function line(seed, plan, request)
     precision = "torch." .. (({ fp16 = "float16", fp32 = "float32" })[plan.training.precision] or "bfloat16"),
     sharded = plan.sharding ~= "none", ["sequence parallel"] = p.tensor > 1 and request.training.sequence_parallel ~= false,
     recompute = full and "full" or #plan.recompute > 0 and "selective" or "none", experts = experts, MTP = shape.mtp_layers or 0,
+    dropout = request.training.dropout and { 0.1, 0.1 } or { 0, 0 },   -- else it is 0.1 (transformer_config.py:188-191)
+    offloaded = request.training.optimizer_offload,
   } }
 end
 
@@ -41,6 +43,8 @@ end
 local function planned(seed, most)
   local object = random_specs.any(random_specs.generator(seed))
   object.framework = launches.framework[name]
+  object.training.dropout = seed % 2 == 0 or nil
+  if name == "megatron" and seed % 3 == 0 then object.training.optimizer_offload = 0.5 end   -- in Bridge it wants Transformer Engine
   if object.cluster.gpus > most then return true, nil end
   return failure.try(function()
     local request = spec.from_table(object, ".")

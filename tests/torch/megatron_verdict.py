@@ -98,7 +98,9 @@ def built(args):
             "V": chunks or 1, "microbatch size": args.micro_batch_size, "batch": last,
             "sequence": args.seq_length, "precision": str(args.params_dtype), "sharded": args.use_distributed_optimizer or getattr(args, "use_layer_wise_distributed_optimizer", False),
             "sequence parallel": config.sequence_parallel, "recompute": config.recompute_granularity or "none",
-            "experts": config.num_moe_experts or 0, "MTP": config.mtp_num_layers or 0}
+            "experts": config.num_moe_experts or 0, "MTP": config.mtp_num_layers or 0,
+            "dropout": [config.hidden_dropout, config.attention_dropout],
+            "offloaded": args.optimizer_offload_fraction if getattr(args, "optimizer_cpu_offload", False) else 0}
 
 
 def judge(world, flags, connections):

@@ -44,7 +44,7 @@ local compared = {
 
 local function shown(value)
   if type(value) == "table" then return "[" .. table.concat(value, ", ") .. "]" end
-  return math.type(value) == "float" and string.format("%.0f", value) or tostring(value)
+  return math.type(value) == "float" and string.format(value % 1 == 0 and "%.0f" or "%g", value) or tostring(value)
 end
 
 local function same(a, b, within)
@@ -225,7 +225,8 @@ local function compare_flags(result, plan, note)
       if value == nil then value = found.key.default end
       if found.unknown then value = nil end
       if base == "--sequence-parallel" and wanted == false and plan.parallelism.tensor == 1 then value = false end   -- is ignored there
-      if wanted ~= nil and tostring(value) ~= tostring(wanted) then note(base, wanted, value, base) end
+      local alike = tostring(value) == tostring(wanted) or key.same and key.same(value, wanted)
+      if wanted ~= nil and not alike then note(base, wanted, value, base) end
     end
   end
 end

@@ -205,6 +205,9 @@ function derived.recomputes_moe(f)
   return f.record.recompute_granularity == "selective" and lists.contains(f.record.recompute_modules, "moe")
 end
 
+-- Masks behind embedding, attention and MLP; of the softmax a fused attention keeps none.
+function derived.dropout(f) return (f.key "--hidden-dropout" or 0) > 0 end
+
 -- Stages of Megatron-FSDP, which shards with a distributed optimizer whether it is asked for or not (arguments.py:1100).
 local strategies = { no_shard = 0, optim = 1, optim_grads = 2, optim_grads_params = 3 }
 

@@ -200,6 +200,7 @@ function reads.spec(result)
     for i, step in ipairs(ramp) do training.global_batch_size[i] = json.array(step) end
   end
   training.moments = fact(result, "moments")
+  training.dropout = fact(result, "dropout")
   local copies = fact(result, "replicas")
   if copies and copies > 1 and training.zero ~= 0 then training.replicas = copies end
   local chosen, other = reads.recompute(result)

@@ -19,6 +19,11 @@ local function stated_gradients(training, given)
   return strategy(training) and given["training.gradients"] and training.gradients or nil
 end
 
+-- What a plan knows of dropout is whether there is any: with, the rate that nobody said.
+local function dropout_rate(training) return training.dropout and 0.1 or 0 end
+
+local function both_drop(a, b) return (tonumber(a) or 0) > 0 == ((tonumber(b) or 0) > 0) end
+
 -- plan_rules: those that plans are held against.
 return function(plan_rules) return {
   keys = {
@@ -113,6 +118,10 @@ return function(plan_rules) return {
       wants = "--optimizer-cpu-offload" },
     { key = "--sequence-parallel", field = "plan.sequence_parallel", type = "flag", present = true, default = false, written = "differs",
       silent = true, note = "ignored, with a warning, at TP 1 (arguments.py:1433)" },
+    { key = "--hidden-dropout", field = "training.dropout", type = "number", default = 0.1, written = "differs", silent = true,
+      value = dropout_rate, same = both_drop, note = "behind embedding, attention and MLP (transformer_config.py:188)" },
+    { key = "--attention-dropout", field = "training.dropout", type = "number", default = 0.1, written = "differs", silent = true,
+      value = dropout_rate, same = both_drop, note = "of the softmax (transformer_config.py:191)" },
     { key = "--recompute-granularity", field = "training.recompute", type = "choice", values = { "full", "selective" }, written = "differs" },
     { key = "--recompute-method", type = "choice", values = { "uniform", "block" }, written = "differs", note = "with full only" },
     { key = "--recompute-num-layers", type = "integer", written = "differs", note = "with full only" },
