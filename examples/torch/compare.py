@@ -69,8 +69,10 @@ FIELDS = {
     "directions": (one_of(1, 2), "1 or 2", False),
     "virtual": (is_count, "stages a rank", False),
     "pairs": (one_of("in_turn", "split", "overlapped"), "in_turn, split or overlapped", False),
-    "queues": (one_of("one", "per_peer"), "one or per_peer", False),
+    "queues": (one_of("one", "per_peer", "per_direction"), "one, per_peer or per_direction", False),
     "model": (lambda v: isinstance(v, str), "a name", False),
+    "sizes": (lambda v: isinstance(v, dict) and all(map(is_number, v.values())), "sizes of the model by name", False),
+    "data": (is_count, "replicas", False),
     "layers_per_stage": (list_of(lambda v: v is not False and (v == 0 or is_count(v))), "a list of layers", False),
     "step_ms": (list_of(is_number), "a list of milliseconds", False),
     "peak_bytes": (list_of(is_number), "a list of bytes, one a rank", False),
@@ -134,8 +136,22 @@ def read(path):
     return data
 
 
+def check_same_work(files):
+    """Runs that are held against each other, those of a model, a depth and a number of microbatches, are of the same sizes, as far as they say them."""
+    first = {}
+    for path, one in files:
+        for i, run in enumerate(one["runs"]):
+            said = {**{f"sizes.{name}": value for name, value in (run.get("sizes") or {}).items()}, "data": run.get("data")}
+            place, before = first.setdefault((run.get("model"), run["ranks"], run["microbatches"]), (f"{path}: runs[{i}]", said))
+            for name in sorted(before.keys() & said.keys()):
+                if None not in (before[name], said[name]) and before[name] != said[name]:
+                    raise BadInput(f"{path}: runs[{i}].{name} is {said[name]}: expected {before[name]}, as {place} has it; runs of other work are not "
+                                   "compared")
+
+
 def together(files):
     """What several files have, as if it were one file. A profile whose name another file has for another one is called by its file, too."""
+    check_same_work(files)
     data = {"profiles": {}, "runs": [], "not_run": [], "notes": []}
     for path, one in files:
         called = {}
@@ -270,6 +286,8 @@ def main():
             os.makedirs(options.svg, exist_ok=True)
             for name, picture_text in pictures:
                 pathlib.Path(options.svg, name).write_text(picture_text, encoding="utf-8")
+        if options.output and os.path.exists(options.output) and any(os.path.samefile(options.output, path) for path in options.runs):
+            raise BadInput(f"-o {options.output}: it is read; expected another file")
         if options.output:
             pathlib.Path(options.output).write_text(text, encoding="utf-8")
         else:

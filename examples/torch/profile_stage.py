@@ -34,21 +34,21 @@ def even_layers(layers, stages):
 
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--layers", type=types.numbers, help="layers of each stage (default: as many on each, of --model; else 4)")
+    parser.add_argument("--layers", type=types.counts, help="layers of each stage (default: as many on each, of --model; else 4)")
     parser.add_argument("--model", metavar="FILE", type=types.config, default={}, help="a Hugging Face config.json, for its sizes")
     parser.add_argument("--shape", type=types.sizes, default={}, help="NAME=NUMBER,… over those of --model: hidden, heads, ffn, vocab, experts, …")
-    parser.add_argument("--virtual", type=int, default=1, help="stages a rank")
-    parser.add_argument("--virtual-stages", type=int, dest="virtual", action=types.Renamed, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    parser.add_argument("--virtual", type=types.count, default=1, help="stages a rank")
+    parser.add_argument("--virtual-stages", type=types.count, dest="virtual", action=types.Renamed, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     parser.add_argument("--placement", choices=profile.PLACEMENTS, help="of stages on ranks (default one, or loop with --virtual)")
-    parser.add_argument("--expert", type=int, default=1, help="replicas of a stage that share its experts")
-    parser.add_argument("--data", type=int, default=0, help="replicas (default: as --expert)")
-    parser.add_argument("--microbatches", type=types.numbers, default=[], help="M of 1F1B steps, such as 8,32")
+    parser.add_argument("--expert", type=types.count, default=1, help="replicas of a stage that share its experts")
+    parser.add_argument("--data", type=types.whole, default=0, help="replicas (default: as --expert)")
+    parser.add_argument("--microbatches", type=types.counts, default=[], help="M of 1F1B steps, such as 8,32")
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is one")
     parser.add_argument("--dtype", choices=DTYPES, help="default bf16, on a CPU fp32")
-    parser.add_argument("--samples", type=int, default=20, help="of each timing")
-    parser.add_argument("--load", type=float, help="seconds of load before hot timings (default 2, on a CPU 0.2)")
-    parser.add_argument("--pause", type=float, default=0.01, help="least seconds between cold timings")
-    parser.add_argument("--heat", type=float, help="seconds of each share of the heat curve, 0: none (default 1, on a CPU 0)")
+    parser.add_argument("--samples", type=types.count, default=20, help="of each timing")
+    parser.add_argument("--load", type=types.not_negative, help="seconds of load before hot timings (default 2, on a CPU 0.2)")
+    parser.add_argument("--pause", type=types.not_negative, default=0.01, help="least seconds between cold timings")
+    parser.add_argument("--heat", type=types.not_negative, help="seconds of each share of the heat curve, 0: none (default 1, on a CPU 0)")
     parser.add_argument("--pair", choices=("better", "in_turn", "two_streams"), default="better", help="which F&B the profile gives as FB")
     return parser.parse_args()
 
@@ -66,6 +66,10 @@ def measure(o, device):
     if o.microbatches and (o.virtual > 1 or o.placement not in (None, "one")):
         raise ValueError("--microbatches runs 1F1B, which has one stage a rank: expected no --virtual, nor another --placement")
     shape = model.Shape(**{**o.model, "layers": sum(layers), **o.shape})
+    if wrong := model.wrong_size(shape):
+        raise ValueError(wrong)
+    if few := [count for count in o.microbatches if count < place.pipeline]:
+        raise ValueError(f"--microbatches {few[0]}: 1F1B of {place.pipeline} ranks takes {place.pipeline} or more")
     load = (2.0 if device.type == "cuda" else 0.2) if o.load is None else o.load
     heat = (1.0 if device.type == "cuda" else 0.0) if o.heat is None else o.heat
     options = profile.Options(effort=Effort(samples=o.samples, load=load, pause=o.pause), heat=heat, pair=o.pair,

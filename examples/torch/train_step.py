@@ -49,7 +49,7 @@ def arguments():
     parser.add_argument("--runs", metavar="FILE", help="write times, memory and a timeline, for compare.py")
     parser.add_argument("--trace", metavar="FILE", help="write one further step as a trace for Perfetto, as `pipeplan simulate --format trace`")
     parser.add_argument("--profile", metavar="FILE", help="of --runs: the stages, as profile_stage.py measured them; compare.py wants it")
-    parser.add_argument("--warmup", type=int, default=2, metavar="N", help="of --runs: steps that do not count (default 2)")
+    parser.add_argument("--warmup", type=types.whole, default=2, metavar="N", help="of --runs: steps that do not count (default 2)")
     parser.add_argument("--runtime", choices=("torch-single", "torch-multi", "ours"), help="default: PyTorch's; ours where it cannot")
     parser.add_argument("--pairs", choices=("in_turn", "split"), default="in_turn", help="a pair of F and B as one action or two (default in_turn)")
     parser.add_argument("--queues", choices=("one", "per_peer", "per_direction"), default="one", help="communicators of a rank (default one)")
@@ -98,7 +98,7 @@ def whole(options):
 
 
 class Outputs:
-    """Files that are to be written, each by one process, open before anything runs. Collective, as `agreed` has it."""
+    """Files that are to be written, each by one process, open before anything runs, and none that is read. Collective, as `agreed` has it."""
 
     def __init__(self, options):
         rank, last = dist.get_rank(), dist.get_world_size() - 1
@@ -107,6 +107,9 @@ class Outputs:
         for (name, path), real in zip(given, paths):
             if paths.count(real) > 1:
                 raise Mismatch(f"--{name} {path}: another output is the same file; expected one each")
+            for read in filter(None, (options.plan, options.schedule, options.module, options.model, options.profile)):
+                if os.path.exists(real) and os.path.exists(read) and os.path.samefile(real, read):
+                    raise Mismatch(f"--{name} {path}: it is read as {read}; expected another file")
         self.metrics = None
         for name, path in given:
             if rank == (last if name == "metrics" else 0):
@@ -182,8 +185,8 @@ def say_state(trainer, watchdog):
 
 def iteration_line(options, job, step, loss, norm, ms):
     batch = job.plan.global_batch_size
-    flops = job.model.flops_of_sequence or (metrics.flops_of_sequence if hasattr(job.shape, "ffn") else None)
-    tflops = flops(job.shape) * batch / dist.get_world_size() / ms / 1e9 if flops else 0.0
+    flops = (job.model.flops_of_sequence or metrics.flops_of_sequence)(job.shape)
+    tflops = flops * batch / dist.get_world_size() / ms / 1e9 if flops else 0.0
     return metrics.iteration_line(step, options.steps, step * batch, ms, tflops, options.lr, batch, loss, norm)
 
 

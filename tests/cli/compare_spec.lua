@@ -337,8 +337,9 @@ print("good")]==]
   end)
 
   it("tells which run cannot be predicted and why, and predicts the others, exit 1", function()
-    local result = compare(runs_of { { schedule = "zb_v" }, { runtime = "ours" }, {} })
+    local result = compare(runs_of { { schedule = "zb_v" }, { runtime = "ours" }, {}, { queues = "per_direction" } })
     assert.equal(1, result.status)
+    assert.matches("run 4, M 3: queues per_direction: pipeplan simulates one or per_peer", result.stdout, 1, true)
     assert.matches("run 1, M 3: profile both: stage has 2 entries: expected 4, one for each stage of 2 ranks with 2 chunks each", result.stdout, 1, true)
     assert.matches("run 2, M 3: engine.runtime: pipeplan runs dualpipe and dualpipev, not 1f1b", result.stdout, 1, true)
     assert.matches("\nrun 3 +3 +12%.0", result.stdout)
@@ -369,5 +370,21 @@ print("good")]==]
     assert.matches("cannot be read: No such file", run("python3 examples/torch/compare.py /none.json").stderr)
     assert.matches("none: no such program: build it", compare(runs_of { {} }, "--pipeplan none").stderr)
     assert.matches("/none/o: No such file", compare(runs_of { {} }, "-o /none/o").stderr)
+    local name = write(cjson.encode(runs_of { {} }))
+    local result = run(string.format("python3 examples/torch/compare.py %s --pipeplan '%s' -o %s", name, os.getenv "PIPEPLAN", name))
+    assert.same({ 2, "compare.py: -o " .. name .. ": it is read; expected another file\n" }, { result.status, result.stderr })
+    os.remove(name)
+  end)
+
+  it("holds no runs of other sizes or of other replicas against each other", function()
+    local small = { hidden = 32, sequence_length = 16 }
+    assert.equal(0, compare(runs_of { { sizes = small, data = 1 }, { sizes = small }, {}, { sizes = { hidden = 64 }, microbatches = 4 } }).status)
+    for message, other in pairs {
+      ["runs[1].sizes.hidden is 64: expected 32, as RUNS: runs[0] has it"] = { sizes = { hidden = 64, sequence_length = 16 } },
+      ["runs[1].data is 2: expected 1, as RUNS: runs[0] has it"] = { sizes = small, data = 2 },
+    } do
+      local result = compare(runs_of { { sizes = small, data = 1 }, other })
+      assert.same({ 2, "", "compare.py: RUNS: " .. message .. "; runs of other work are not compared\n" }, { result.status, result.stdout, result.stderr })
+    end
   end)
 end)

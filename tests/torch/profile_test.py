@@ -5,6 +5,7 @@ Wants $PIPEPLAN, the program, and PyTorch 2.9 or newer; run.sh finds both.
 """
 import argparse
 import contextlib
+import dataclasses
 import functools
 import io
 import json
@@ -463,6 +464,21 @@ class Script(unittest.TestCase):
         self.assertNotEqual(status, 0)
         self.assertIn("--layers has 2 stages: expected 1", error)
         self.assertEqual(out, "")
+
+    def test_numbers_that_are_none_are_refused_before_anything_is_measured(self):
+        for words, message in ((["--samples", "0"], '"0": expected a whole number of 1 or more'), (["--layers=-1,3"], '"-1": expected a whole number of 1'),
+                               (["--load", "inf"], '"inf": expected 0 or more'), (["--data", "x"], '"x": expected a whole number, 0 or more')):
+            with self.subTest(words=words), contextlib.redirect_stderr(io.StringIO()) as error, self.assertRaises(SystemExit) as end, \
+                    unittest.mock.patch.object(sys, "argv", ["profile_stage.py", *words]):
+                profile_stage.read_options()
+            self.assertEqual(2, end.exception.code)
+            self.assertIn(message, error.getvalue())
+        good = model.Shape(hidden=8, heads=2, ffn=8, layers=1)
+        self.assertIsNone(model.wrong_size(good))
+        for sizes, message in (({"heads": 3}, "hidden is 8: expected a multiple of the 3 heads"), ({"heads": 0}, "heads is 0: expected 1 or more"),
+                               ({"experts": 1}, "experts_per_token is 2: expected 1 to 1, the experts"),
+                               ({"sequence_length": 0}, "sequence_length is 0: expected 1 or more")):
+            self.assertEqual(message, model.wrong_size(dataclasses.replace(good, **sizes)))
 
 
 def worker(folder):

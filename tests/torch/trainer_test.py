@@ -33,7 +33,7 @@ from pipeline import deferred, failure, gradients, grid as grids, model, trainer
 from pipeline.program import parse
 from pipeline.update import Update
 from pipeline.watchdog import Watchdog
-from train_step_test import SHAPE, plan_of, run_main
+from train_step_test import SHAPE, plan_of, program_of, run_main
 
 OWN = os.path.join(SOURCE, "tests", "torch", "own_model.py")
 
@@ -102,6 +102,10 @@ class OwnModel(Runs):
         line = next(n for n, text in enumerate(open(OWN), 1) if "no weights here" in text)
         self.check_says(self.run_steps(2, *given, "--shape", "fails=1"), 2, rf"RuntimeError: no weights here \[own_model.py:{line}\]")
         self.check_says(self.run_steps(2, *given, "--shape", "fails=5"), 2, "stages 0 and 1 both have the weight out.weight: expected each weight on one")
+        v_plan, v_csv = plan_of(self.folder, 2, schedule="zb_v")
+        self.check_says(self.run_steps(2, v_plan, "--schedule", v_csv, "--module", OWN, "--shape", "fails=6"), 2,
+                        "word.weight of stage 0 is also out.weight of stage 3: expected each weight on one stage")
+        plan_of(self.folder, 2)
         self.check_says(self.run_steps(2, *given, "--shape", "size=5"), 2, '--shape: "size=5": expected NAME=N, .* hidden, words, fails, sizes of .*own_model')
         line = next(n for n, text in enumerate(open(OWN), 1) if "no such word" in text)
         done = self.run_steps(2, *given, "--shape", "fails=2", "--watchdog", 10)
@@ -157,6 +161,35 @@ class Refused(Runs):
                             f"--{name} .*none/x: cannot be written: No such file or directory; expected a file in a folder that there is")
         self.check_says(self.run_steps(2, *given, "--metrics", self.folder), 2, "--metrics .*: cannot be written: Is a directory")
         self.check_says(self.run_steps(2, *given, "--metrics", self.path("x"), "--trace", self.path("./x")), 2, "another output is the same file")
+
+    def test_outputs_that_are_read(self):
+        plan, csv = plan_of(self.folder, 2)
+        os.link(plan, self.path("linked"))
+        before = open(plan).read()
+        for option, path, read in (("--metrics", plan, plan), ("--runs", self.path("linked"), plan), ("--trace", csv, csv)):
+            self.check_says(self.run_steps(2, plan, "--schedule", csv, "--shape", SHAPE, "--steps", 3, option, path), 2,
+                            f"{option} {path}: it is read as {read}; expected another file")
+        self.assertEqual(before, open(plan).read())
+
+    def test_sizes_and_runtimes_that_are_not_the_plans(self):
+        plan, csv = plan_of(self.folder, 2, schedule="1f1b")
+        self.check_says(self.run_steps(2, plan, "--shape", SHAPE + ",micro_batch_size=4"), 2, "micro_batch_size 4: expected 1, as .*plan.json says")
+        self.check_says(self.run_steps(2, plan, "--shape", SHAPE, "--runtime", "torch-multi"), 2,
+                        "--runtime torch-multi: PyTorch's own class of 1f1b is torch-single; expected that, or --schedule FILE.csv")
+        for name, said in (("sequence_length", 4), ("micro_batch_size", 2)):
+            profile = {"at": {"sequence_length": 6, "micro_batch_size": 1, name: said}, "stage": [{"layers": 2}, {"layers": 3}]}
+            with open(self.path("profile.json"), "w") as file:
+                json.dump(profile, file)
+            self.check_says(self.run_steps(2, plan, "--shape", SHAPE, "--profile", self.path("profile.json")), 2,
+                            f"profile.json: at.{name} is {said}: expected")
+        with open(self.path("profile.json"), "w") as file:
+            json.dump({"stage": [{"layers": 2}, {"layers": 2}]}, file)
+        self.check_says(self.run_steps(2, plan, "--shape", SHAPE, "--profile", self.path("profile.json")), 2, "its stages have 4 layers: expected 5")
+        with open(plan) as file:
+            edited = json.load(file)
+        with open(plan, "w") as file:
+            json.dump({**edited, "global_batch_size": 7}, file)
+        self.check_says(self.run_steps(2, plan, "--shape", SHAPE), 2, "plan.json: global_batch_size is 7: expected 8, its 8 microbatches × 1 × 1 replicas")
 
     def test_faults_of_ranks_and_steps_that_there_are_not(self):
         plan, csv = plan_of(self.folder, 1, schedule="1f1b")
@@ -474,6 +507,19 @@ class Written(Runs):
                 self.assertLessEqual(len(self.flows(made)), len(self.flows(predicted)))
                 self.assertLessEqual(self.flows(made), self.flows(predicted))
                 self.assertGreater(len(self.flows(made)), len(self.flows(predicted)) / 2)
+
+    def test_the_record_has_the_slowest_process_and_the_schedule_that_ran(self):
+        """Process 1 is of the second replica: it sleeps 20 ms in each F and B of 4 microbatches."""
+        plan, _ = plan_of(self.folder, 2, data=2, schedule="1f1b")
+        with open(self.path("gpipe.csv"), "w") as file:
+            file.write(program_of("gpipe", 2, 4))
+        self.check_passes(self.run_steps(4, plan, "--schedule", self.path("gpipe.csv"), "--shape", SHAPE, "--steps", 2, "--warmup", 1, "--straggler", "1:20ms",
+                                         "--runs", self.path("runs.json")))
+        with open(self.path("runs.json")) as file:
+            run = json.load(file)["runs"][0]
+        self.assertGreater(min(run["step_ms"]), 2 * 4 * 20)
+        self.assertEqual(["gpipe", "gpipe", "torch-single", 2], [run[name] for name in ("name", "schedule", "runtime", "data")])
+        self.assertEqual([16, 6, 1], [run["sizes"][name] for name in ("hidden", "sequence_length", "micro_batch_size")])
 
     def named(self, made):
         return [[e["pid"], e["name"], e["args"]] for e in made["traceEvents"] if e["ph"] == "M" and e["tid"] == 0]

@@ -84,6 +84,8 @@ class Predictor:
 
     def ask(self, run: dict[str, Any], number: int, form: str = "json") -> tuple[Any, str | None]:
         """(what it prints as JSON, None), or (None, why there is nothing)."""
+        if run.get("queues") == "per_direction":
+            return None, "queues per_direction: pipeplan simulates one or per_peer"
         done = subprocess.run([self.program, "simulate", *self.arguments(run, number), "--format", form], capture_output=True, text=True,
                               timeout=600)
         if done.returncode == 0:

@@ -128,6 +128,7 @@ def reference(whole: nn.Module, loss_of: Callable, micro_batch_size: int,
 
 # Of ‖difference‖/‖gradient‖ of a weight; sums are taken in another order, in the pipeline and over replicas. By the type of the products.
 TOLERANCE = {torch.float64: 1e-11, torch.float32: 1e-4, torch.bfloat16: 0.05}
+LOSS = 0.1   # of that, of the loss, whose forwards are the same
 
 
 def differences(gradients: Gradients, expected: dict[str, torch.Tensor | None]) -> dict:

@@ -60,10 +60,11 @@ def read(options: Any, processes: int, device: torch.device) -> Job:
     optimizer = options.optimizer or plan.state.get("training.optimizer")
     if optimizer not in OPTIMIZERS:
         raise Mismatch(f"{plan.source} is for {optimizer}, which does not run here: expected --optimizer {', '.join(OPTIMIZERS)}")
-    job = Job(plan, program, own, model, _shape(options, plan, model), dtype, DTYPES[options.autocast] if options.autocast else None, gradients,
+    shape = _shape(options, plan, model)
+    job = Job(plan, program, own, model, shape, dtype, DTYPES[options.autocast] if options.autocast else None, gradients,
               optimizer, plan.sharding != "none",
               faults.parse_stragglers(options.straggler, processes) if options.straggler else {},
-              faults.parse_fault(options.fault, processes, options.steps) if options.fault else ("", 0, 0), _profiles(options.profile), ())
+              faults.parse_fault(options.fault, processes, options.steps) if options.fault else ("", 0, 0), _profiles(options.profile, shape), ())
     _check_recompute(job, options)
     return dataclasses.replace(job, otherwise=tuple(_otherwise(job)))
 
@@ -73,6 +74,10 @@ def _program(options: Any, plan: programs.Plan) -> tuple[programs.Program, str |
         return programs.load(options.schedule, plan.directions), None
     if plan.schedule in torch_runtime.CLASSES:
         own = None if options.runtime == "ours" else plan.schedule
+        runtime = "torch-single" if own in torch_runtime.SINGLE else "torch-multi"
+        if own and options.runtime not in (None, runtime):
+            raise Mismatch(f"--runtime {options.runtime}: PyTorch's own class of {plan.schedule} is {runtime}; expected that, or --schedule FILE.csv, "
+                           f"which `{plan.simulate}` writes")
         return torch_runtime.own_program(plan.schedule, plan.pipeline, plan.microbatches, max(2, plan.virtual)), own
     if plan.schedule == "none":
         return torch_runtime.own_program("1f1b", 1, plan.microbatches), None
@@ -86,6 +91,8 @@ def _shape(options: Any, plan: programs.Plan, model: user_model.UserModel) -> An
     shape = model.shape({"layers": sum(plan.layers_per_stage), **_config(options.model, model), "sequence_length": plan.sequence_length,
                          "micro_batch_size": plan.micro_batch_size, **options.shape})
     layers = sum(plan.layers_per_stage)
+    if shape.micro_batch_size != plan.micro_batch_size:
+        raise Mismatch(f"the model has micro_batch_size {shape.micro_batch_size}: expected {plan.micro_batch_size}, as {plan.source} says")
     if shape.layers != layers:
         raise Mismatch(f"the model has {shape.layers} layers: expected {layers}, as {plan.source} says "
                        f"(layers_per_stage {list(plan.layers_per_stage)})")
@@ -111,14 +118,25 @@ def _config(path: str | None, model: user_model.UserModel) -> dict[str, int]:
         raise Mismatch(f"--model {path}: cannot be read: {error.strerror}; expected a Hugging Face config.json") from error
 
 
-def _profiles(path: str | None) -> dict[str, Any]:
+def _profiles(path: str | None, shape: Any) -> dict[str, Any]:
+    """{ name: profile }, which is of the same sizes as the run."""
     if not path:
         return {}
     try:
         with open(path) as file:
-            return {os.path.splitext(os.path.basename(path))[0]: json.load(file)}
+            profile = json.load(file)
     except (OSError, ValueError) as error:
         raise Mismatch(f"--profile {path}: cannot be read: {error}; expected what profile_stage.py writes") from error
+    if not isinstance(profile, dict) or not isinstance(profile.get("stage"), list):
+        raise Mismatch(f"--profile {path}: no stages; expected what profile_stage.py writes")
+    at = profile.get("at")
+    for name in ("sequence_length", "micro_batch_size"):
+        if isinstance(at, dict) and name in at and at[name] != getattr(shape, name, at[name]):
+            raise Mismatch(f"--profile {path}: at.{name} is {at[name]}: expected {getattr(shape, name)}, as the model has it")
+    layers = [stage.get("layers") if isinstance(stage, dict) else None for stage in profile["stage"]]
+    if all(isinstance(count, int) for count in layers) and sum(layers) != shape.layers:
+        raise Mismatch(f"--profile {path}: its stages have {sum(layers)} layers: expected {shape.layers}, as the model has them")
+    return {os.path.splitext(os.path.basename(path))[0]: profile}
 
 
 def _check_recompute(job: Job, options: Any) -> None:

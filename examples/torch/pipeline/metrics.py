@@ -29,9 +29,11 @@ def iteration_line(iteration: int, of: int, samples: int, ms: float, tflops: flo
             f" number of skipped iterations: {skipped:3d} | number of nan iterations: {nans:3d} |")
 
 
-def flops_of_sequence(shape: Shape) -> int:
+def flops_of_sequence(shape: Shape) -> int | None:
     """Of one training sequence, forward and backward (3 × the forward): 2 for each weight that a token meets, and causal attention's scores
-    and sums, 2 · sequence_length · hidden a token and layer."""
+    and sums, 2 · sequence_length · hidden a token and layer. None of a user's Shape that has other sizes."""
+    if not all(hasattr(shape, name) for name in ("hidden", "ffn", "layers", "vocab", "sequence_length", "experts", "experts_per_token")):
+        return None
     experts = shape.experts_per_token if shape.experts else 1
     layer = 4 * shape.hidden**2 + 2 * shape.hidden * shape.ffn * experts + shape.hidden * shape.experts
     token = 2 * (shape.layers * layer + shape.hidden * shape.vocab) + 2 * shape.layers * shape.sequence_length * shape.hidden
@@ -80,11 +82,13 @@ class Record:
         self.peak = torch.cuda.max_memory_allocated() if self.cuda else None
 
     def entry(self, grid: Grid, timeline: list, own: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
-        """→ the run as runs.json has it, by pipeline rank of the first replica. own: more of this rank. Collective."""
+        """→ the run as runs.json has it: a step took what its slowest process did, the rest is by pipeline rank of the first replica. own: more
+        of this rank. Collective."""
         mine = {"timeline": timeline, "base_bytes": self.base, "peak_bytes": self.peak,
                 "sm_clock_mhz": self.measured.get("clock_mhz"), "power_w": self.measured.get("power_w"), **(own or {})}
-        by_rank = gathered({**mine, "step_ms": self.milliseconds}, self.device)[::grid.data]
-        steps = [max(of_rank) for of_rank in zip(*(one["step_ms"] for one in by_rank))]
+        everywhere = gathered({**mine, "step_ms": self.milliseconds}, self.device)
+        steps = [max(of_process) for of_process in zip(*(one["step_ms"] for one in everywhere))]
+        by_rank = everywhere[::grid.data]
         known = {name: [one[name] for one in by_rank] for name in mine}
         return {**fields, "ranks": grid.pipeline, "step_ms": sorted(round(ms, 4) for ms in steps),
                 **{name: values if None not in values else None for name, values in known.items()}}

@@ -42,6 +42,18 @@ class Shape:
         return self.micro_batch_size * self.sequence_length * self.hidden
 
 
+def wrong_size(shape: Shape) -> str | None:
+    """What is no size, in words."""
+    for name in ("hidden", "heads", "ffn", "layers", "sequence_length", "micro_batch_size"):
+        if getattr(shape, name) < 1:
+            return f"{name} is {getattr(shape, name)}: expected 1 or more"
+    if shape.hidden % shape.heads:
+        return f"hidden is {shape.hidden}: expected a multiple of the {shape.heads} heads"
+    if shape.experts and not 1 <= shape.experts_per_token <= shape.experts:
+        return f"experts_per_token is {shape.experts_per_token}: expected 1 to {shape.experts}, the experts"
+    return None
+
+
 def sizes_of_config(config: dict[str, Any]) -> dict[str, int]:
     """Of a Hugging Face config.json: sizes by the names of Shape. The blocks are those below all the same, not that model's."""
     names = {"hidden": ["hidden_size"], "heads": ["num_attention_heads"], "layers": ["num_hidden_layers"], "vocab": ["vocab_size"],

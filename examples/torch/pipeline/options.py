@@ -94,6 +94,17 @@ def count(text: str) -> int:
     return int(text)
 
 
+def whole(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'"{text}": expected a whole number, 0 or more')
+    return int(text)
+
+
+def counts(text: str) -> list[int]:
+    """8,16,32 → [8, 16, 32], of which none is 0"""
+    return [count(part) for part in text.split(",")]
+
+
 def _number(text: str, expected: str, least: float) -> float:
     try:
         value = float(text)

@@ -202,6 +202,10 @@ def _state(plan: dict) -> dict[str, typing.Any]:
 
 def check(plan: Plan, program: Program, processes: int) -> None:
     """The plan, the program and the number of processes fit each other, or Mismatch."""
+    batch = plan.microbatches * plan.micro_batch_size * plan.data
+    if plan.global_batch_size != batch:
+        raise Mismatch(f"{plan.source}: global_batch_size is {plan.global_batch_size}: expected {batch}, its {plan.microbatches} microbatches × "
+                       f"{plan.micro_batch_size} × {plan.data} replicas")
     if processes != plan.processes:
         raise Mismatch(f"{plan.source} is for {plan.processes} processes ({plan.pipeline} pipeline ranks × {plan.data} replicas): there are "
                        f"{processes}; expected --nproc-per-node × --nnodes = {plan.processes}")

@@ -52,6 +52,12 @@ def single_rows(kind: str, ranks: int, microbatches: int) -> tuple[tuple[Cell, .
     return tuple(rows)
 
 
+def single_kind(program: Program, preferred: str) -> str:
+    """Which of gpipe and 1f1b a program that torch-single runs is: where it is both, the preferred."""
+    kinds = [kind for kind in SINGLE if program.rows == single_rows(kind, program.ranks, program.microbatches)]
+    return preferred if preferred in kinds or not kinds else kinds[0]
+
+
 def own_program(schedule: str, ranks: int, microbatches: int, virtual: int = 2) -> Program:
     """The program of PyTorch's own class of that schedule, as pipeplan calls it."""
     if schedule not in CLASSES:

@@ -80,14 +80,26 @@ class Trainer:
             return self.job.model.loss_of(output, target)
 
     def _refuse_shared(self) -> None:
-        """A weight that two stages have would be trained as two."""
-        mine = [[self.job.program.slice_of(stage), gradients.key_of(module, name)] for stage, module in self.modules.items()
-                for name, weight in module.named_parameters() if weight.requires_grad]
+        """A weight that two stages have would be trained as two, whether they are one tensor or two of one name."""
+        source, mine, twice = self.job.model.source, [], None
+        slices: dict[int, tuple[int, str]] = {}
+        for stage, module in self.modules.items():
+            slice = self.job.program.slice_of(stage)
+            for name, weight in module.named_parameters():
+                if weight.requires_grad:
+                    key = gradients.key_of(module, name)
+                    mine.append([slice, key])
+                    other, other_key = slices.setdefault(id(weight), (slice, key))
+                    if other != slice:
+                        twice = f"{other_key} of stage {other} is also {key} of stage {slice}: expected each weight on one stage"
         owner: dict[str, int] = {}
-        for slice, key in (pair for of_process in metrics.gathered(mine, self.device) for pair in of_process):
-            if owner.setdefault(key, slice) != slice:
-                raise Mismatch(f"{self.job.model.source}: stages {owner[key]} and {slice} both have the weight {key}: expected each weight on one stage, "
-                               "by a name of its own (key(name) of a stage); gradients of a shared one are not summed here")
+        for pairs, of_process in metrics.gathered([mine, twice], self.device):
+            if of_process:
+                raise Mismatch(f"{source}: {of_process}; gradients of a shared one are not summed here")
+            for slice, key in pairs:
+                if owner.setdefault(key, slice) != slice:
+                    raise Mismatch(f"{source}: stages {owner[key]} and {slice} both have the weight {key}: expected each weight on one stage, "
+                                   "by a name of its own (key(name) of a stage); gradients of a shared one are not summed here")
 
     def batch(self, step: int, replica: int, microbatches: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
         made = self.job.model.batch(self.job.shape, microbatches or self.job.plan.microbatches, step * self.grid.data + replica, self.device,
@@ -167,9 +179,10 @@ class Trainer:
         missing = sorted(set(wanted) - {name for names, _, _ in everywhere for name in names})
         if missing:
             raise Mismatch(f"--check: no process has {missing[0]}, nor {len(missing) - 1} other weights: expected each weight of the model")
-        if not all(value <= tolerance for _, value, _ in everywhere) or not abs(loss - expected) <= tolerance * abs(expected):
+        close = abs(loss - expected) <= gradients.LOSS * tolerance * abs(expected)
+        if not close or not all(value <= tolerance for _, value, _ in everywhere):
             raise Mismatch(f"--check: loss {loss:.12g}, expected {expected:.12g}; this process's worst gradient is that of {worst}, off by "
-                           f"{found[worst]:.2g} of it; expected at most {tolerance:g}")
+                           f"{found[worst]:.2g} of it; expected at most {tolerance:g}, and of the loss {gradients.LOSS * tolerance:g}")
         _, value, worst = max(everywhere, key=lambda one: one[1])
         return (f"checked: loss {loss:.12g} and {len(wanted)} gradients are the unpipelined model's (loss {expected:.12g}; worst: {worst}, "
                 f"off by {value:.2g})")
@@ -194,11 +207,13 @@ class Trainer:
         """Of the entry of runs.json: what ran."""
         job, ours = self.job, not isinstance(self.runner, torch_runtime.Runner)
         runtime = "ours" if ours else self.runner.runtime
-        return {"name": job.plan.schedule, "schedule": job.plan.schedule,
+        schedule = torch_runtime.single_kind(job.program, job.plan.schedule) if runtime == "torch-single" else job.plan.schedule
+        return {"name": schedule, "schedule": schedule,
                 "program": job.program.text if runtime == "torch-multi" else None,       # the others run but one order of a schedule
                 "directions": job.program.directions, "microbatches": job.program.microbatches, "virtual": job.program.slices // job.program.ranks,
                 "runtime": runtime, "pairs": None if ours else self.options.pairs, "queues": None if ours else self.options.queues,
-                "model": "moe" if getattr(job.shape, "experts", 0) else "dense", "profile": next(iter(job.profiles), None),
+                "model": "moe" if getattr(job.shape, "experts", 0) else "dense", "data": job.plan.data,
+                "sizes": {name: value for name, value in vars(job.shape).items() if isinstance(value, int)}, "profile": next(iter(job.profiles), None),
                 "layers_per_stage": list(job.plan.layers_per_stage), "fallback": job.plan.fallback}
 
 
