@@ -55,12 +55,16 @@ end
 
 -- The GPUs in "gres:gpu:8", "gres/gpu:h100:4,gres:nic:2" or "gpu", by kind: { h100 = 4 }; nil of none. As Slurm does, "gres" is looked for
 -- in all of an item (_get_next_gres in its gres.c, slurm_get_next_tres by 24.11), and of one kind the larger number is the total.
+-- However many shares of GPUs a job has on a node, they are of one GPU (gres.shtml; unless MULTIPLE_SHARING_GRES_PJ is set).
+local shares = { mps = true, shard = true }
+
 function gate.gpus(tres)
   local kinds
   for item in (tres or ""):gmatch "[^,]+" do
-    local rest = item:gsub("^.-gres[:/]?", ""):match "^gpu(.*)$"
-    if rest and rest:find "^[:=]" or rest == "" then
+    local name, rest = item:gsub("^.-gres[:/]?", ""):match "^(%w+)(.*)$"
+    if (name == "gpu" or shares[name]) and (rest == "" or rest:find "^[:=]") then
       local kind, count = kind_of(rest)
+      if shares[name] then kind, count = name, math.min(count, 1) end
       kinds = kinds or {}
       kinds[kind] = math.max(count, kinds[kind] or 0)
     end

@@ -25,6 +25,8 @@ describe("the GPUs of an option", function()
     ["xgres:gpu:64"] = { [""] = 64 }, ["nic,xgres:gpu:64"] = { [""] = 64 }, ["gresgpu:64"] = { [""] = 64 },
     -- gres.c:5761: of one kind in one option twice the total is the larger (what a node gets is the last)
     ["gres:gpu:h100:4,gres:gpu:h100:2"] = { h100 = 4 },
+    -- slurm-24-11-5-1, doc/html/gres.shtml:346, 566: shares have to fit on a single GPU of each node
+    ["gres:mps:100"] = { mps = 1 }, ["gres:shard:h100:4,gres:nic:1"] = { shard = 1 }, ["gres:shard:0"] = { shard = 0 }, ["gres:mps"] = { mps = 1 },
     -- what is an error (gres.c:5321, 5327), or a number to 22.05 (strtoull) and none to 24.11 (isdigit): nobody knows
     ["gres:gpu:"] = { [""] = math.huge }, ["gres:gpu:h100:"] = { h100 = math.huge }, ["gres:gpu:h100:x"] = { h100 = math.huge },
     ["gres:gpu:+8"] = { [""] = math.huge }, ["gres:gpu:-8"] = { [""] = math.huge },
@@ -45,6 +47,10 @@ describe("the GPUs of a job", function()
     assert.same({ 4, 6 }, span { tasks = 3, per_node = "gres:gpu:a100:1", per_task = "gres:gpu:h100:1" })
     assert.same({ 6, 6 }, span { least_nodes = 2, most_nodes = 2, per_node = "gres:gpu:a100:1,gres:gpu:h100:2" })
     assert.same({ 8, 8 }, span { least_nodes = 2, most_nodes = 2, sockets = 2, per_socket = "gres:gpu:h100:1", per_node = "gres:gpu:a100:2" })
+  end)
+
+  it("are one a node of which shares are asked for", function()
+    assert.same({ 64, 64 }, span { least_nodes = 64, most_nodes = 64, per_node = "gres:mps:100" })
   end)
 
   it("are counted once where one kind is asked for in two ways, which Slurm demands to agree", function()
