@@ -43,6 +43,8 @@
 -- writes         key → function: what a plan makes of a key that is no single field of it (megatron_writes.lua); nil: launches are not written
 -- unplanned      function of a model's shape: what of it no plan says, in words, and the keys that do; a launch that is written says so
 -- unsaid         function of the same as those: what of a plan no key says, in words; nil: nothing
+-- told           field of training → true: what of a recipe it has a way to say that is no key's field, or that the user's program has; unfused →
+--                kernel → true (report/launch/untold.lua)
 -- recipes        name of a program that makes its configuration → key → what it sets beside the keys' defaults
 -- gone           { key, now: what took its place, how: refused, unrecognized, renamed (taken all the same) or ignored, source }
 -- rules          { id, message, source, and conditions }: what it refuses. A condition is field = value, field = { values } or field =

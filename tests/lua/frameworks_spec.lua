@@ -49,7 +49,7 @@ describe("the table of a framework", function()
                      "loss", "weight_gradients",
                      "recipes", "spell",
                      "communicators", "host_floor", "keys", "gone", "rules", "plan_rules", "notes", "source", "base", "chosen",
-                     "argparse", "facts", "required", "writes", "unplanned", "unsaid",
+                     "argparse", "facts", "required", "writes", "unplanned", "unsaid", "told",
                      "program", "gpus_elsewhere", "accepts", "unverified", "strangers" }, name)
       known(entry.has, { "tensor", "context", "expert", "expert_tensor", "sequence_parallel", "tied_embeddings" }, name)
       known(entry.names, { "microbatches", "pipeline" }, name)

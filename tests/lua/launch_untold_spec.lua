@@ -65,4 +65,23 @@ describe("a launch of what a framework has no key for", function()
       end
     end
   end)
+
+  -- megatron-core 0.19.2: core/distributed/param_and_grad_buffer.py reduces to parts wherever the optimizer is sharded, and
+  -- distributed_data_parallel_config.py has no field that says otherwise
+  it("is not written with other kernels, graphs or reductions than its framework is told of", function()
+    for _, name in ipairs { "megatron", "bridge", "flagscale", "primus" } do
+      for training, what in pairs { [{ unfused = { "norm" } }] = "training.unfused norm", [{ cuda_graphs = true }] = "training.cuda_graphs true",
+                                    [{ reduction = "all" }] = "training.reduction all", [{ tensor_overlap = 0.5 }] = "training.tensor_overlap 0.5",
+                                    [{ reduced_gradients = "bf16" }] = "training.reduced_gradients bf16" } do
+        local text, problem = written(name, training)
+        assert.is_nil(text)
+        assert.truthy(problem:find("has no key for " .. what, 1, true), problem)
+        assert.truthy(problem:find(" can)", 1, true), problem)
+      end
+      assert(written(name, { unfused = "none", cuda_graphs = false, reduction = "scatter", reduced_gradients = "fp32", tensor_overlap = 0 }))
+    end
+    assert(written("bridge", { unfused = { "activation" } }))   -- model.bias_activation_fusion
+    local _, problem = written("torchtitan", { dropout = true })
+    assert.truthy(problem:find("training.dropout true", 1, true), problem)
+  end)
 end)

@@ -72,6 +72,9 @@ return function(plan_rules) return {
             partition_method = "PipelineModule.partition_method", clipping = "gradient_clipping",
             said_batch = "train_batch_size", said_ranks = "data_parallel_size",
             native_experts = "MoE.ep_size" },
+  -- of the program's model and optimizer
+  told = { dropout = true, weight_gradients = true,
+           unfused = { activation = true, attention = true, experts = true, norm = true, optimizer = true, rope = true } },
   writes = writes.keys, unsaid = writes.unsaid,
   gone = {
     gone "nebula", gone "compression_training", gone("amp", "fp16, bf16 or torch_autocast"), gone "quantize_training", gone "sparse_gradients",

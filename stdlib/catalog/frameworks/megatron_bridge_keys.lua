@@ -72,5 +72,6 @@ return {
     ["train.global_batch_size"] = 32, ["train.train_iters"] = 300000, ["model.seq_length"] = 1024,
   } },
   required = { ["--num-layers"] = true, ["--hidden-size"] = true, ["--num-attention-heads"] = true }, -- the bare recipe has none
+  told = { dropout = true, unfused = { activation = true } },
   writes = writes.keys, unsaid = writes.unsaid, accepts = writes.accepts,
 }

@@ -219,6 +219,7 @@ return function(plan_rules) return {
     by = "megatron-core 0.19.2: `validate_args`, `TransformerConfig`, layers of each stage", test = "megatron_plans_test.py",
     except = { { what = "fp8", why = "it wants Transformer Engine", when = function(plan) return plan.training.precision == "fp8" end } },
   },
+  told = { dropout = true },
   facts = checks.facts, required = checks.required,
   writes = require "pipeplan.catalog.frameworks.megatron_writes", unsaid = require "pipeplan.catalog.frameworks.megatron_unsaid",
   -- how: refused with the new name, unrecognized, renamed: still taken, with a warning, or ignored: parsed, warned about on one rank, and

@@ -5,7 +5,7 @@
 local parts = {}
 
 -- What stands in the second part.
-parts.second = { accepts = true, facts = true, gone = true, keys = true, recipes = true, required = true, rules = true, unplanned = true,
+parts.second = { accepts = true, facts = true, gone = true, keys = true, recipes = true, required = true, rules = true, told = true, unplanned = true,
                unsaid = true, writes = true }
 
 -- entry: the first part, of which it is made a whole; second: function(entry) → the other.

@@ -87,6 +87,7 @@ return function(plan_rules) return {
   },
   facts = { sequence_parallel = "--sequence-parallel", disable_cuda_graphs = "training.disable_cuda_graphs", spmd_typechecking = "debug.spmd_typechecking",
             compiled = "compile.enable", components = "compile.components", async_tensor = "compile.enable_async_tensor_parallel" },
+  told = { cuda_graphs = true, unfused = { activation = true, norm = true, rope = true, optimizer = true } },
   writes = writes.keys, unsaid = writes.unsaid,
   gone = {
     { key = "job.config_file", how = "unrecognized", now = "--module and --config", source = "https://github.com/pytorch/torchtitan/issues/2386" },
