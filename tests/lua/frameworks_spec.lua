@@ -306,6 +306,19 @@ describe("FlagScale", function()  -- flagos-ai/FlagScale arguments.py.patch:209-
     assert.matches("only without MTP layers", first(plan(mtp), "flagscale.dualpipev_mtp"))
   end)
 
+  -- flagos-ai/FlagScale @1fc181a7, tests/functional_tests/hetero_train/aquila/conf/train/dp2dp4_shared_embedding.yaml trains with P 2 and
+  -- untie_embeddings_and_output_weights false; @b98fc0ff, flagscale/train/arguments.py: pre_validate_args has rules for that
+  it("runs pipelines with tied embeddings, but for DualPipeV and DualPipe", function()
+    local function tied(schedule)
+      local model = { layers = 32, hidden = 2048, heads = 16, ffn = 11264, vocab = 102400, experts = 64, experts_per_token = 6, expert_ffn = 1408,
+                      tied_embeddings = true }
+      return plan(spec(64, model, { global_batch_size = 1024 }, { expert = 8, pipeline = 4, schedule = schedule }, "flagscale"))
+    end
+    assert.equal("planned", tied("1f1b").status)
+    first(tied("dualpipev"), "flagscale.dualpipev_tied")
+    first(tied("dualpipe"), "dualpipe_tied_embeddings")   -- the policy says it first
+  end)
+
   local function dualpipev(layers, list)
     return plan(spec(64, small_moe(layers), { global_batch_size = 1024 },
                      { expert = 8, pipeline = 4, schedule = "dualpipev", layers_per_stage = list }, "flagscale"))

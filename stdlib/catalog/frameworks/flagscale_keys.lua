@@ -70,8 +70,6 @@ return {
       end,
       message = "{framework} gives every rank of DualPipeV an even number of layers, half to each of its chunks: {layers} layers on "
                 .. "{pipeline_parallel} ranks are not so", source = at "arguments.py.patch:209-264" },
-    { id = "flagscale.dualpipev_tied", by = "engine", use_dualpipev = "dualpipev", tied_embeddings = true,
-      message = "{framework} runs DualPipeV only with untie_embeddings_and_output_weights", source = at "arguments.py.patch:209-264" },
     { id = "flagscale.dualpipev_shared", by = "engine", use_dualpipev = "dualpipev", shared_overlap = true,
       message = "{framework} runs DualPipeV only without moe_shared_expert_overlap", source = at "arguments.py.patch:209-264" },
     { id = "flagscale.dualpipev_overlap", by = "engine", use_dualpipev = "dualpipev", fb_overlap = true,
@@ -99,7 +97,5 @@ return {
     { id = "flagscale.dualpipe_virtual", by = "engine", use_dualpipe = "dualpipe",
       when = function(f) return f.virtual_given ~= nil or f.layers_a_chunk ~= nil or f.use_dualpipev ~= nil end,
       message = "{framework} runs DualPipe with neither virtual stages nor use_dualpipev (unverified)", source = two_directions },
-    { id = "flagscale.dualpipe_tied", by = "engine", use_dualpipe = "dualpipe", tied_embeddings = true,
-      message = "{framework} runs DualPipe only with untie_embeddings_and_output_weights (unverified)", source = two_directions },
   },
 }
