@@ -100,7 +100,10 @@ describe("the table of a framework", function()
       local seen = {}
       for _, key in ipairs(entry.keys) do
         known(key, { "key", "field", "type", "values", "default", "default_of", "present", "written", "silent", "wants", "note", "base", "value", "same",
-                     "least", "unset", "needed" }, key.key)
+                     "least", "unset", "needed", "unread", "assumed" }, key.key)
+        known(key.unread or {}, { "field", "what" }, key.key)
+        known(key.assumed or {}, { "field", "value", "why" }, key.key)
+        assert.is_true(not key.assumed or is_field(key.assumed.field), key.key)
         assert.is_nil(seen[key.key], key.key)
         seen[key.key] = true
         if key.field then assert.is_true(is_field(key.field), key.key .. ": " .. key.field) end

@@ -72,3 +72,95 @@ describe("recompute of a launch", function()
     assert.matches("--recompute-modules shared_experts", refusal "--recompute-granularity selective --recompute-modules core_attn shared_experts", 1, true)
   end)
 end)
+
+describe("training of a launch", function()
+  local function same(cases)
+    for flags, want in pairs(cases) do
+      local object, _, unsaid = spec_of(flags)
+      local found = {}
+      for name in pairs(want) do found[name] = object.training[name] end
+      for name, value in pairs(want) do want[name] = value ~= "nothing" and value or nil end
+      assert.same({ flags, want, 0 }, { flags, found, #unsaid })
+    end
+  end
+
+  -- training/arguments.py:2776: its default is adam; dist_muon is muon
+  it("has the optimizer that it says, and is refused where a spec has none such", function()
+    same { [""] = { optimizer = "adam" }, ["--optimizer sgd"] = { optimizer = "sgd" }, ["--optimizer dist_muon"] = { optimizer = "muon" } }
+    assert.matches("--optimizer is lion: a spec's optimizer is adam, adamw, muon, sgd", refusal "--optimizer lion", 1, true)
+    assert.is_nil(refusal("--optimizer lion", { optimizer = "sgd" }))
+  end)
+
+  -- training/arguments.py:1186-1193 and core/distributed/param_and_grad_buffer.py:917: in bf16 a gradient has 4 bytes, unless it is reduced
+  -- in bf16, or kept so by the precision-aware optimizer
+  it("keeps gradients in the bytes that Megatron does", function()
+    local aware = "--use-precision-aware-optimizer --main-grads-dtype bf16"
+    same { [""] = { gradients = "fp32" }, ["--grad-reduce-in-bf16"] = { gradients = "bf16" }, [aware] = { gradients = "bf16" } }
+    local object, _, unsaid = spec_of "--grad-reduce-in-bf16 --optimizer sgd"   -- megatron.precision_aware: no plan says that
+    assert.same({ "training.gradients", "fp32" }, { unsaid[1].field, unsaid[1].value })
+    assert.is_nil(object.training.gradients)
+  end)
+
+  -- core/optimizer/optimizer_config.py:344-347: without a fraction it is 0
+  it("has the share of the optimizer that lies in host memory", function()
+    local cpu = "--use-precision-aware-optimizer --optimizer-cpu-offload"
+    same { [cpu .. " --optimizer-offload-fraction 0.5"] = { optimizer_offload = 0.5 }, [cpu] = { optimizer_offload = 0 },
+           [""] = { optimizer_offload = "nothing" } }
+  end)
+
+  -- core/models/common/language_module/language_module.py:167-200; core/transformer/transformer_config.py:1032
+  it("has its loss, its CUDA graphs and its buckets", function()
+    same { ["--cross-entropy-loss-fusion"] = { loss = "vocab_parallel_compiled" }, [""] = { loss = "nothing", cuda_graphs = "nothing" },
+           ["--cross-entropy-loss-fusion --cross-entropy-fusion-impl te"] = { loss = "in_place" },
+           ["--cuda-graph-impl transformer_engine"] = { cuda_graphs = true }, ["--ddp-bucket-size 1000000"] = { bucket = 1000000 } }
+  end)
+
+  it("is refused, or has an assumption that names the flag, where no spec says what the flag does", function()
+    for flags, what in pairs { ["--fine-grained-activation-offloading"] = "activations of some modules in host memory",
+                               ["--fp4-format e2m1"] = "products in fp4",
+                               ["--fp32-residual-connection"] = "a residual stream in fp32" } do
+      local told = refusal(flags)
+      assert.matches(flags, told, 1, true)
+      assert.matches(what, told, 1, true)
+    end
+    for flags, field in pairs { ["--overlap-grad-reduce"] = "training.data_overlap", ["--tp-comm-overlap"] = "training.tensor_overlap" } do
+      local _, _, assumptions = import.split({ write(flags) }, { accelerator = "H100-SXM" })
+      assert.same({ field, 0 }, { assumptions[1].assumed.field, assumptions[1].assumed.value })
+      assert.matches(flags, assumptions[1].assumed.why, 1, true)
+      assert.same({}, select(3, import.split({ write(flags) }, { accelerator = "H100-SXM", [field:match "[^.]*$"] = 0.5 })))
+    end
+  end)
+
+  local function of(name, text)
+    return reads.spec(lint.of(launch.read(files.write(name, text), {})[1], { gpus = 8 }))
+  end
+
+  -- deepspeed/runtime/config.py:52-66 and runtime/engine.py:1803 of 0.19.8; runtime/zero/offload_config.py: ratio is of stage 3
+  it("is read of DeepSpeed's configuration", function()
+    local function config(more)
+      return '{ "train_batch_size": 64, "train_micro_batch_size_per_gpu": 1, "bf16": { "enabled": true }, ' .. more .. " }"
+    end
+    local object = of("a.json", config [["optimizer": { "type": "SGD", "params": { "lr": 0.1 } }, "data_types": { "grad_accum_dtype": "fp32" },
+      "zero_optimization": { "stage": 2, "offload_optimizer": { "device": "cpu", "ratio": 0.3 } }]])
+    assert.same({ "sgd", "fp32", 1 }, { object.training.optimizer, object.training.gradients, object.training.optimizer_offload })
+    object = of("a.json", config [["zero_optimization": { "stage": 3, "offload_optimizer": { "device": "cpu", "ratio": 0.3 } }]])
+    assert.same({ "bf16", 0.3 }, { object.training.gradients, object.training.optimizer_offload })
+    local _, _, unsaid = of("a.json", config [["optimizer": { "type": "Lamb" },
+      "zero_optimization": { "stage": 3, "offload_param": { "device": "cpu" } }]])
+    local told = unsaid[1].message .. unsaid[2].message
+    for _, part in ipairs { "Lamb", "offload_param.device cpu" } do assert.matches(part, told, 1, true) end
+  end)
+
+  -- torchtitan 0.3.0: config/configs.py: fsdp_reshard_after_forward, CompileConfig: enable is off by default; components/loss.py
+  it("is read of torchtitan's arguments", function()
+    local function run(flags)
+      return of("t.sh", "torchrun --nproc_per_node 8 -m torchtitan.train --module llama3 --config llama3_70b "
+                        .. "--parallelism.pipeline_parallel_degree 2 --parallelism.tensor_parallel_degree 1 " .. flags .. "\n")
+    end
+    local plain = run("").training
+    assert.same({ "torch", { "activation", "rope" } }, { plain.loss, plain.unfused })
+    local compiled = run("--compile.enable --parallelism.fsdp_reshard_after_forward always --optimizer.implementation foreach").training
+    assert.same({ "torch_compiled", { "optimizer" }, true, 3 }, { compiled.loss, compiled.unfused, compiled.reshard, compiled.zero })
+    assert.matches("enable_cpu_offload", select(3, run "--training.enable_cpu_offload")[1].message, 1, true)
+  end)
+end)

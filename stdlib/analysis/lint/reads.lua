@@ -5,6 +5,7 @@
 local engine = require "engine"
 local json = require "pipeplan.base.json"
 local layers = require "pipeplan.catalog.frameworks.megatron_layers"
+local recipes = require "pipeplan.analysis.lint.training"
 local recompute = require "pipeplan.analysis.lint.recompute"
 
 local reads = {}
@@ -201,10 +202,14 @@ function reads.spec(result)
   end
   training.moments = fact(result, "moments")
   training.dropout = fact(result, "dropout")
+  local said, others = recipes.of(result, { precision = training.precision, zero = training.zero,
+                                             pipeline = read.parallelism.pipeline })
+  for name, value in pairs(said) do training[name] = value end
+  for _, each in ipairs(others) do unsaid[#unsaid + 1] = each end
   local copies = fact(result, "replicas")
   if copies and copies > 1 and training.zero ~= 0 then training.replicas = copies end
   local chosen, other = reads.recompute(result)
-  training.recompute, unsaid[1] = chosen, other
+  training.recompute, unsaid[#unsaid + 1] = chosen, other
   training.tokens = tokens_of(result, read.training)
   for _, name in ipairs { "tensor", "context", "pipeline", "expert" } do parallelism[name] = read.parallelism[name] end
   local experts = fact(result, "experts")   -- not known where a launch does not say its model

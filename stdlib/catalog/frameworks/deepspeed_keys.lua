@@ -70,7 +70,7 @@ return {
     tensor_parallel.vocab_parallel_lm_head ]],
 
   -- Whose keys are taken out one by one, whatever others there are.
-  open = set_of "pipeline data_types torch_autocast expert_parallel",
+  open = set_of "optimizer pipeline data_types torch_autocast expert_parallel",
 
   -- Whose values pydantic checks and converts; "auto" is no value there (runtime/config_utils.py:64).
   checked = set_of "zero_optimization bf16 fp16 tensor_parallel",

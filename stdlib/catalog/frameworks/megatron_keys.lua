@@ -5,6 +5,7 @@
 local checks = require "pipeplan.catalog.frameworks.megatron_checks"
 local integers = require "pipeplan.base.integers"
 local parts = require "pipeplan.catalog.frameworks.parts"
+local unread = require "pipeplan.catalog.frameworks.megatron_unread"
 
 local function at(where) return "https://github.com/NVIDIA/Megatron-LM/tree/d98e8a64, " .. where end
 
@@ -26,7 +27,7 @@ local function both_drop(a, b) return (tonumber(a) or 0) > 0 == ((tonumber(b) or
 
 -- plan_rules: those that plans are held against.
 return function(plan_rules) return {
-  keys = {
+  keys = parts.joined({
     { key = "--tensor-model-parallel-size", field = "parallelism.tensor", type = "integer", default = 1, needed = true, written = "differs" },
     { key = "--pipeline-model-parallel-size", field = "parallelism.pipeline", type = "integer", default = 1, needed = true, written = "differs" },
     { key = "--context-parallel-size", field = "parallelism.context", type = "integer", default = 1, needed = true, written = "differs" },
@@ -134,7 +135,8 @@ return function(plan_rules) return {
     { key = "--cross-entropy-fusion-impl", type = "choice", values = { "native", "te" }, default = "native", written = "never" },
     { key = "--delay-wgrad-compute", type = "flag", present = true, default = false, written = "never" },
     { key = "--no-overlap-p2p-communication", type = "flag", present = true, default = false, written = "never" },
-    { key = "--overlap-grad-reduce", type = "flag", present = true, default = false, written = "differs" },
+    { key = "--overlap-grad-reduce", type = "flag", present = true, default = false, written = "differs",
+      assumed = { field = "training.data_overlap", value = 0, why = "hides a share of gradients' traffic that no flag says" } },
     { key = "--overlap-param-gather", type = "flag", present = true, default = false, written = "differs" },
     { key = "--overlap-param-gather-with-optimizer-step", type = "flag", present = true, default = false, written = "never" },
     { key = "--vocab-size", field = "model.vocab", type = "integer", written = "differs", note = "before it is padded" },
@@ -145,7 +147,8 @@ return function(plan_rules) return {
     { key = "--v-head-dim", field = "model.v_dim", type = "integer", default = 128, written = "differs" },
     { key = "--use-torch-fsdp2", type = "flag", present = true, default = false, written = "never" },
     { key = "--hybrid-context-parallel", type = "flag", present = true, default = false, written = "never" },
-    { key = "--cpu-offloading-num-layers", type = "integer", default = 0, written = "never" },
+    { key = "--cpu-offloading-num-layers", type = "integer", default = 0, written = "never",
+      unread = { field = "training", what = "activations in host memory" } },
     { key = "--overlap-p2p-communication-warmup-flush", type = "flag", present = true, default = false, written = "never" },
     { key = "--ep-overlap-early-attn-memory-release", type = "flag", present = true, default = false, written = "never" },
     { key = "--moe-router-padding-for-quantization", type = "flag", present = true, default = false, written = "never" },
@@ -156,10 +159,12 @@ return function(plan_rules) return {
     { key = "--fused-residual-rmsnorm", type = "flag", present = true, default = false, written = "never" },
     { key = "--squared-relu", type = "flag", present = true, default = false, written = "never" },
     { key = "--no-bias-gelu-fusion", type = "flag", present = false, default = true, written = "never" },
-    { key = "--moe-expert-capacity-factor", type = "number", written = "never" },
+    { key = "--moe-expert-capacity-factor", type = "number", written = "never",
+      assumed = { field = "training.expert_imbalance", value = 1, why = "drops tokens over a capacity, or pads up to it" } },
     { key = "--experimental-attention-variant", type = "string", written = "never" },
     { key = "--linear-attention-freq", type = "string", written = "never" },
-    { key = "--cpu-offloading", type = "flag", present = true, default = false, written = "never" },
+    { key = "--cpu-offloading", type = "flag", present = true, default = false, written = "never",
+      unread = { field = "training", what = "activations in host memory" } },
     { key = "--defer-embedding-wgrad-compute", type = "flag", present = true, default = false, written = "never" },
     { key = "--moe-shared-expert-overlap", type = "flag", present = true, default = false, written = "never" },
     { key = "--moe-grouped-gemm", type = "flag", present = true, default = false, written = "differs" },
@@ -171,10 +176,12 @@ return function(plan_rules) return {
     { key = "--data-path", type = "list", written = "never" },
     { key = "--moe-enable-deepep", type = "flag", present = true, default = false, written = "differs",
       note = "of core 0.15 and before; since then --moe-flex-dispatcher-backend" },
-    { key = "--distribute-saved-activations", type = "flag", present = true, default = false, written = "never" },
+    { key = "--distribute-saved-activations", type = "flag", present = true, default = false, written = "never",
+      assumed = { field = "training.recompute", value = "inputs of layers whole on each TP rank", why = "cuts them over TP" } },
     { key = "--eval-global-batch-size", type = "integer", written = "never" },
     { key = "--eval-micro-batch-size", type = "integer", written = "never" },
-    { key = "--fp4-format", type = "choice", values = { "e2m1" }, written = "never" },
+    { key = "--fp4-format", type = "choice", values = { "e2m1" }, written = "never",
+      unread = { field = "training", what = "products in fp4" } },
     { key = "--fp4-param-gather", type = "flag", present = true, default = false, written = "never" },
     { key = "--no-gradient-accumulation-fusion", type = "flag", present = false, default = true, written = "never" },
     { key = "--lr", type = "number", written = "never" },
@@ -198,18 +205,20 @@ return function(plan_rules) return {
     { key = "--save", type = "string", written = "never" },
     { key = "--save-interval", type = "integer", written = "never" },
     { key = "--skip-train", type = "flag", present = true, default = false, written = "never" },
-    { key = "--tp-comm-overlap", type = "flag", present = true, default = false, written = "never" },
+    { key = "--tp-comm-overlap", type = "flag", present = true, default = false, written = "never",
+      assumed = { field = "training.tensor_overlap", value = 0, why = "hides a share of TP's traffic that no flag says" } },
     { key = "--encoder-num-layers", field = "model.layers", type = "integer", least = 1, written = "never", note = "of models with an encoder" },
     { key = "--encoder-seq-length", field = "training.sequence_length", type = "integer", least = 1, written = "never" },
     { key = "--hybrid-layer-pattern", type = "string", written = "never", note = "| gives stages; excludes every key of a layout" },
     { key = "--hierarchical-context-parallel-sizes", type = "list", written = "never" },
     { key = "--cp-comm-type", type = "list", default = "p2p", written = "never" },
-    { key = "--main-params-dtype", type = "choice", values = { "fp32", "fp16" }, default = "fp32", written = "never" },
+    { key = "--main-params-dtype", type = "choice", values = { "fp32", "fp16" }, default = "fp32", written = "never",
+      assumed = { field = "training.optimizer", value = "master weights in fp32", why = "keeps them in 2 bytes" } },
     { key = "--mamba-num-heads", type = "integer", written = "never", note = "absent: twice the hidden size over the size of a head" },
     { key = "--mamba-head-dim", type = "integer", default = 64, written = "never" },
     { key = "--mamba-num-groups", type = "integer", default = 8, written = "never" },
     { key = "--mamba-state-dim", type = "integer", default = 128, written = "never" },
-  },
+  }, unread),
   unplanned = function(shape)
     if (shape.experts or 0) == 0 then return nil end
     return "the router's groups of experts, scaling factor and balance",

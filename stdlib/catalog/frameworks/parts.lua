@@ -27,6 +27,9 @@ function parts.of_plans(rules)
   return list
 end
 
+-- Two lists in one.
+function parts.joined(list, more) return table.move(more, 1, #more, #list + 1, list) end
+
 -- A list of rules in which names stand for rules of plans: with those in their places.
 function parts.placed(plan_rules, list)
   local by_id = {}

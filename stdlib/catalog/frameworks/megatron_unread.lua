@@ -1,0 +1,27 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- megatron_unread.lua: keys of Megatron-LM that change what a run holds or takes and that no field of a spec says, beside those of
+-- megatron_keys.lua. Who plans a launch refuses `unread` by name, and names `assumed`. Of PyPI megatron-core 0.19.2: training/arguments.py,
+-- core/transformer/transformer_config.py.
+
+local function key(name, type, more)
+  local entry = { key = name, type = type, written = "never" }
+  if type == "flag" then entry.present, entry.default = true, false end
+  for field, value in pairs(more) do entry[field] = value end
+  return entry
+end
+
+local function training(what) return { unread = { field = "training", what = what } } end
+
+local function assumed(field, value, why) return { assumed = { field = "training." .. field, value = value, why = why } } end
+
+return {
+  key("--fine-grained-activation-offloading", "flag", training("activations of some modules in host memory")),
+  key("--fp32-residual-connection", "flag", training("a residual stream in fp32")),
+  key("--first-last-layers-bf16", "flag", assumed("precision", "fp8 in all layers", "computes some layers in bf16")),
+  -- read by analysis/lint/training.lua
+  key("--torch-fsdp2-no-reshard-after-forward", "flag", {}),
+  key("--ddp-bucket-size", "integer", {}),
+  key("--cuda-graph-impl", "choice", { values = { "none", "local", "transformer_engine", "full_iteration" }, default = "none" }),
+  key("--enable-cuda-graph", "flag", {}),
+  key("--external-cuda-graph", "flag", {}),
+}
