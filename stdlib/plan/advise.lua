@@ -367,7 +367,7 @@ function advise.fill(plan, request, asked, policy, known, result, segments, reco
   end
   plan.available_in = {}
   for _, name in ipairs(frameworks.running(plan.schedule)) do
-    if laws.takes(name, record) then table.insert(plan.available_in, name) end
+    if laws.runs(name, plan, record, request.parallelism.layers_per_stage) then table.insert(plan.available_in, name) end
   end
   for i, name in ipairs(plan.available_in) do  -- the spec's own first
     if name == request.framework then table.insert(plan.available_in, 1, table.remove(plan.available_in, i)) end

@@ -326,6 +326,15 @@ function framework.flags_of(request, evaluation, parallelism, sharding)
                          { parallelism = parallelism, overlap_alone = evaluation and evaluation.overlap_alone or nil })
 end
 
+-- Can a framework run a finished plan, by what its record tells: its rules, its tied weights, and layers that a spec gives (list)?
+function framework.runs(name, plan, record, list)
+  local entry, P = frameworks.find(name), plan.parallelism.pipeline
+  if not framework.takes(name, record) then return false end
+  if P == 1 then return true end
+  if record.tied_embeddings and not entry.has.tied_embeddings then return false end
+  return not list or layers_legal(frameworks.layers(entry, plan.schedule), list, record.layers, P, #list)
+end
+
 -- --------------------------------------------------------------------------------------------------------------------------- applying
 
 local function apply_rules(set, add, names)

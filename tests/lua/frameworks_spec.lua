@@ -520,3 +520,20 @@ it("a plan is said to run only in frameworks that take its recompute", function(
   assert.is_nil(with_modules.torchtitan or with_modules.torch)
   assert.is_true(with_modules["zero-bubble"])
 end)
+
+-- DeepSpeed 0.19.8, runtime/pipe/module.py:389-421: partition_method cuts the layers, no list does; sail-sg/zero-bubble-pipeline-parallelism @39f2c186
+-- has as many on each stage; torchtitan 0.3.0 refuses tied weights over stages (models: enable_weight_tying)
+it("a plan is said to run only in frameworks that place its layers and tie its weights", function()
+  local function where(tied, list)
+    local model = { layers = 80, hidden = 8192, heads = 64, kv_heads = 8, ffn = 28672, vocab = 128256, tied_embeddings = tied }
+    local made = plan(spec(64, model, { global_batch_size = 1024 }, { tensor = 4, pipeline = 4, schedule = "1f1b", layers_per_stage = list }))
+    assert.equal("planned", made.status)
+    return set(made.available_in)
+  end
+  local even, uneven, tied = where(false, { 20, 20, 20, 20 }), where(false, { 17, 22, 22, 19 }), where(true, { 20, 20, 20, 20 })
+  for _, name in ipairs { "megatron", "deepspeed", "zero-bubble", "torchtitan" } do assert.is_true(even[name], name) end
+  assert.is_true(uneven.megatron and uneven.torchtitan)
+  assert.is_nil(uneven.deepspeed or uneven["zero-bubble"])
+  assert.is_true(tied.megatron and tied.deepspeed and tied.flagscale)
+  assert.is_nil(tied.torchtitan or tied["zero-bubble"])
+end)
