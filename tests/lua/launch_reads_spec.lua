@@ -164,3 +164,57 @@ describe("training of a launch", function()
     assert.matches("enable_cpu_offload", select(3, run "--training.enable_cpu_offload")[1].message, 1, true)
   end)
 end)
+
+describe("the model of a launch", function()
+  -- core/transformer/transformer_config.py: experimental_attention_variant, moe_latent_size, mtp_use_repeated_layer, window_attn_skip_freq;
+  -- training/arguments.py:3462
+  it("is refused by the flag's name where a spec's model has no such part", function()
+    for _, flags in ipairs { "--experimental-attention-variant gated_delta_net", "--experimental-attention-variant dsa", "--moe-latent-size 1024",
+                             "--heterogeneous-layers-config-path layers.json", "--hybrid-layer-pattern M-M*",
+                             "--window-attn-skip-freq 2", "--mtp-use-repeated-layer" } do
+      local told = refusal(flags, nil, "free")
+      assert.matches(flags, told, 1, true)
+      assert.matches("--model says the model", told, 1, true)
+      assert.is_nil(refusal(flags, { model = "config.json" }, "free"))
+    end
+  end)
+
+  local function shape(flags) return spec_of(flags).model end
+
+  -- core/tokenizers/utils/build_tokenizer.py:124-130: ceil(50257 / 256) 256 = 50432 with 64 at TP 4, ceil(50257 / 512) 512 = 50688 with 128;
+  -- training/argument_utils.py:473: a padded one is taken as it is
+  it("has the vocabulary that Megatron builds", function()
+    assert.same({ 50688, 50432, 50304 }, { shape("").vocab, shape("--make-vocab-size-divisible-by 64").vocab,
+                                           shape("--padded-vocab-size 50304").vocab })
+  end)
+
+  -- core/transformer/moe/shared_experts.py:134: a gate of one row; core/transformer/attention.py:1399: query_projection_size more columns, 64
+  -- heads of 128 here; softmax_type learnable: an offset a head; window_size (L, R): i - L to i + R
+  it("has the gates, offsets and windows that flags say", function()
+    local moe = "--num-experts 8 --moe-ffn-hidden-size 1024 --moe-shared-expert-intermediate-size 2048 "
+    assert.is_nil(shape(moe).shared_gate)
+    assert.is_true(shape(moe .. "--moe-shared-expert-gate").shared_gate)
+    assert.same({ nil, nil, nil }, { shape("").output_gate, shape("").attention_sinks, shape("").window })
+    assert.equal(64 * 128, shape("--attention-output-gate").output_gate)
+    assert.equal(64, shape("--softmax-type learnable").attention_sinks)
+    assert.equal(128, shape("--window-size 127,0").window)
+    assert.is_nil(shape("--window-size -1,0").window)
+    local _, lacks = spec_of "--window-size 127,64"
+    assert.equal("window of attention", lacks)
+  end)
+
+  it("can be planned with them", function()
+    local spec = require "pipeplan.input.spec"
+    local object = spec_of "--attention-output-gate --softmax-type learnable --window-size 127,0"
+    object.cluster.accelerator = "H100-SXM"
+    local own = spec.from_table(object, ".").model
+    assert.same({ 64 * 128, 64, 128 }, { own.shape.output_gate, own.shape.attention_sinks, own.shape.window })
+  end)
+
+  it("lacks the places of experts where a list has not an entry for each layer, and says so", function()
+    local _, lacks = spec_of "--num-experts 8 --moe-layer-freq '([0]*3+[1]*74)'"
+    assert.equal("places of experts: --moe-layer-freq has 77 entries for 78 layers", lacks)
+    local told = refusal("--num-experts 8 --moe-layer-freq '([0]*3+[1]*74)'", nil, "free")
+    assert.matches("--moe-layer-freq has 77 entries for 78 layers", told, 1, true)
+  end)
+end)

@@ -136,15 +136,52 @@ local function extras_of(result, shape)
   shape.learned_positions = learned and (key(result, "--max-position-embeddings") or fact(result, "sequence_length")) or nil
 end
 
+-- The vocabulary as it is built: said as it is padded, or to a multiple of so many on each TP rank (core/tokenizers/utils/
+-- build_tokenizer.py: vocab_size_with_padding).
+local function padded(result, vocab)
+  local said = key(result, "--padded-vocab-size")
+  if said or not vocab then return said or nil end
+  return round_up(vocab, (key(result, "--make-vocab-size-divisible-by") or 128) * (fact(result, "tensor_parallel") or 1))
+end
+
+-- What else attention has: a gate of its output as wide as that (core/transformer/attention.py:1399), a learned offset a head of its
+-- softmax, a window of so many tokens before each (--window-size LEFT,RIGHT; Transformer Engine: from i - LEFT to i + RIGHT).
+-- → what of it no shape has, or nil.
+local function attention_of(result, shape)
+  if shape.attention ~= "mla" and key(result, "--attention-output-gate") == true then
+    shape.output_gate = shape.heads * (shape.head_dim or shape.hidden // shape.heads)
+  end
+  if key(result, "--softmax-type") == "learnable" then shape.attention_sinks = shape.heads end
+  local text = key(result, "--window-size")
+  if not text or text == "None" then return nil end
+  local left, right = tostring(text):match "^%(?%s*(-?%d+)%s*,%s*(-?%d+)%s*%)?$"
+  left, right = tonumber(left), tonumber(right)
+  if left and left >= 0 and (right == 0 or right == -1) then shape.window = left + 1
+  elseif not (left == -1 and (right == -1 or right == 0)) then return "window of attention" end
+end
+
+-- Which layers have experts; nil: all, and why that is not known.
+local function places_of(pattern, most)
+  local list = layers.moe_pattern(pattern, most)
+  if list and not list.every and #list ~= most then
+    return nil, string.format("places of experts: --moe-layer-freq has %s%d entries for %d layers", #list > most and "over " or "",
+                              math.min(#list, most), most)
+  end
+  local dense = dense_layers(pattern, most)
+  return dense, not dense and "places of experts: --moe-layer-freq is '" .. pattern .. "'" or nil
+end
+
 local function experts_of(result, shape)
   shape.expert_ffn = key(result, "--moe-ffn-hidden-size") or shape.ffn
   shape.experts_per_token = key(result, "--moe-router-topk") or 2
   local shared, pattern = key(result, "--moe-shared-expert-intermediate-size"), key(result, "--moe-layer-freq")
   shape.shared_ffn = shared ~= 0 and shared or nil
   if key(result, "--moe-router-enable-expert-bias") then shape.router_correction_bias = true end
-  if type(pattern) ~= "string" or pattern == "1" then return true end
-  shape.dense_layers = dense_layers(pattern, shape.layers)
-  return shape.dense_layers ~= nil
+  if shape.shared_ffn and key(result, "--moe-shared-expert-gate") == true then shape.shared_gate = true end
+  if type(pattern) ~= "string" or pattern == "1" then return nil end
+  local problem
+  shape.dense_layers, problem = places_of(pattern, shape.layers)
+  return problem
 end
 
 -- The model in a spec's words; nil: not known, and what of it, where that is one thing.
@@ -154,10 +191,10 @@ function reads.model(result)
   local shape = { layers = fact(result, "layers"), hidden = fact(result, "hidden"), heads = fact(result, "heads") }
   if not (shape.layers and shape.hidden and shape.heads) then return nil end
   local vocab = vocab_of(result)
-  shape.vocab = vocab and round_up(vocab, 128 * (fact(result, "tensor_parallel") or 1))
-  shape.gated = key(result, "--swiglu") == true
+  shape.vocab = padded(result, vocab)
+  shape.gated = key(result, "--swiglu") == true or key(result, "--quick-geglu") == true
   shape.ffn = key(result, "--ffn-hidden-size")
-              or (shape.gated and 8 * shape.hidden // 3 // 64 * 64 or 4 * shape.hidden)   -- arguments.py:1320
+              or (key(result, "--swiglu") == true and 8 * shape.hidden // 3 // 64 * 64 or 4 * shape.hidden)   -- arguments.py:1320
   shape.head_dim = key(result, "--kv-channels")
   shape.tied_embeddings = fact(result, "tied_embeddings")
   if fact(result, "attention_kind") == "mla" then
@@ -167,15 +204,16 @@ function reads.model(result)
                                                         key(result, "--v-head-dim")
     shape.head_dim = nil
   else shape.kv_heads = fact(result, "query_groups") end
-  local experts, placed = fact(result, "experts") or 0, true
+  local experts, misplaced = fact(result, "experts") or 0, nil
   if experts > 0 then
     shape.experts = experts
-    placed = experts_of(result, shape)
+    misplaced = experts_of(result, shape)
   end
   local mtp = fact(result, "mtp_layers") or 0
   if mtp > 0 then shape.mtp_layers = mtp end
   extras_of(result, shape)
-  return shape, not vocab and "vocabulary" or not placed and "places of experts" or nil
+  local odd = attention_of(result, shape)
+  return shape, not shape.vocab and "vocabulary" or misplaced or odd
 end
 
 local function tokens_of(result, training)

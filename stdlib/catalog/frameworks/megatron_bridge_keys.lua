@@ -26,13 +26,14 @@ return {
     ["--fp8-param-gather"] = "mixed_precision.fp8_param_gather", ["--ckpt-format"] = "checkpoint.ckpt_format",
     ["--megatron-fsdp-main-grads-dtype"] = "ddp.megatron_fsdp_main_grads_dtype",
     ["--overlap-grad-reduce"] = "ddp.overlap_grad_reduce", ["--overlap-param-gather"] = "ddp.overlap_param_gather",
-    ["--optimizer"] = "optimizer.optimizer", ["--swiglu"] = "model.gated_linear_unit",
+    ["--ddp-bucket-size"] = "ddp.bucket_size", ["--optimizer"] = "optimizer.optimizer", ["--swiglu"] = "model.gated_linear_unit",
   },
   -- sizes that are said as something else, and precision, which is one word
   dropped = { "--num-layers-per-virtual-pipeline-stage", "--step-batch-size-schedule", "--group-query-attention", "--bf16", "--fp16",
               "--fp8-format", "--fp8-recipe", "--grad-reduce-in-bf16", "--no-overlap-p2p-communication", "--recompute-activations",
               "--untie-embeddings-and-output-weights", "--disable-bias-linear", "--train-iters", "--train-samples", "--q-lora-rank",
-              "--kv-lora-rank", "--expert-tensor-parallel-size", "--cross-entropy-loss-fusion", "--squared-relu", "--no-bias-gelu-fusion" },
+              "--kv-lora-rank", "--expert-tensor-parallel-size", "--cross-entropy-loss-fusion", "--squared-relu", "--no-bias-gelu-fusion",
+              "--torch-fsdp2-no-reshard-after-forward", "--padded-vocab-size", "--spec", "--quick-geglu" },
   keys = {
     { key = "train.rampup_batch_size", field = "training.global_batch_size", type = "ramp", written = "differs" },
     { key = "model.share_embeddings_and_output_weights", field = "model.tied_embeddings", type = "flag", present = true, default = true,

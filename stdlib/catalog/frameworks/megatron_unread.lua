@@ -14,7 +14,25 @@ local function training(what) return { unread = { field = "training", what = wha
 
 local function assumed(field, value, why) return { assumed = { field = "training." .. field, value = value, why = why } } end
 
+local function model(what) return { unread = { field = "model", what = what } } end
+
 return {
+  -- core/transformer/transformer_config.py: moe_latent_size, mtp_use_repeated_layer; heterogeneous_config.py; training/arguments.py:3478
+  key("--moe-latent-size", "integer", model "experts in a latent space"),
+  key("--heterogeneous-layers-config-path", "string", model "layers of several kinds"),
+  key("--heterogeneous-layers-config-encoded-json", "string", model "layers of several kinds"),
+  key("--window-attn-skip-freq", "string", model "windows in some layers and not in others"),
+  key("--mtp-use-repeated-layer", "flag", model "MTP layers that share their weights"),
+  key("--mtp-hybrid-override-pattern", "string", model "MTP layers of other kinds"),
+  key("--spec", "list", { assumed = { field = "model", value = "layers as the other flags say them", why = "may build others" } }),
+  -- read by analysis/lint/reads.lua
+  key("--window-size", "string", {}),
+  key("--attention-output-gate", "flag", {}),
+  key("--softmax-type", "choice", { values = { "vanilla", "off-by-one", "learnable" }, default = "vanilla" }),
+  key("--quick-geglu", "flag", {}),
+  key("--moe-shared-expert-gate", "flag", {}),
+  key("--padded-vocab-size", "integer", {}),
+  key("--make-vocab-size-divisible-by", "integer", { default = 128 }),
   key("--fine-grained-activation-offloading", "flag", training("activations of some modules in host memory")),
   key("--fp32-residual-connection", "flag", training("a residual stream in fp32")),
   key("--first-last-layers-bf16", "flag", assumed("precision", "fp8 in all layers", "computes some layers in bf16")),
