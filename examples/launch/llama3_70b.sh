@@ -18,7 +18,7 @@ PARALLEL_ARGS=(
 )
 TRAINING_ARGS=(
     --micro-batch-size 1 --global-batch-size 1024 --train-samples 122070312 # 1 T tokens
-    --bf16 --lr 1.5e-4 --lr-decay-style cosine --mock-data
+    --bf16 --hidden-dropout 0 --attention-dropout 0 --lr 1.5e-4 --lr-decay-style cosine --mock-data
 )
 
 torchrun --nproc_per_node $GPUS_PER_NODE --nnodes $NODES pretrain_gpt.py \
