@@ -188,14 +188,15 @@ describe("what a framework has to be told of it", function()
     return table.concat(policy:plan_spec(run, ".").framework_flags or {}, " ")
   end
 
-  -- NVIDIA/Megatron-LM docs/user-guide/features/megatron_fsdp.md
+  -- NVIDIA/Megatron-LM docs/user-guide/features/megatron_fsdp.md; without dropout, whose default is 0.1 (transformer_config.py:188,191)
   it("is a strategy of Megatron-FSDP", function()
     local fsdp = "--use-distributed-optimizer --use-megatron-fsdp --data-parallel-sharding-strategy "
-    assert.equal(fsdp .. "optim_grads_params", flags("megatron", { sharding = "parameters" }))
-    assert.equal(fsdp .. "optim_grads", flags("megatron", { sharding = "gradients" }))
-    assert.equal(fsdp .. "optim_grads", flags("megatron", { sharding = "parameters", reshard = false }))
-    assert.equal("--use-distributed-optimizer", flags("megatron", { sharding = "optimizer" }))
-    assert.equal(fsdp .. "optim_grads_params --num-distributed-optimizer-instances 2 --megatron-fsdp-main-grads-dtype fp32",
+    local dropout = " --hidden-dropout 0 --attention-dropout 0"
+    assert.equal(fsdp .. "optim_grads_params" .. dropout, flags("megatron", { sharding = "parameters" }))
+    assert.equal(fsdp .. "optim_grads" .. dropout, flags("megatron", { sharding = "gradients" }))
+    assert.equal(fsdp .. "optim_grads" .. dropout, flags("megatron", { sharding = "parameters", reshard = false }))
+    assert.equal("--use-distributed-optimizer" .. dropout, flags("megatron", { sharding = "optimizer" }))
+    assert.equal(fsdp .. "optim_grads_params --num-distributed-optimizer-instances 2 --megatron-fsdp-main-grads-dtype fp32" .. dropout,
                  flags("megatron", { sharding = "parameters", replicas = 2, gradients = "fp32" }))
     assert.matches("ddp.use_megatron_fsdp ddp.data_parallel_sharding_strategy optim_grads_params",
                    flags("megatron-bridge", { sharding = "parameters" }), 1, true)
