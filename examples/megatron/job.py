@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 # Of the flags that a plan writes beside the model's: those that are obeyed here. Any other is refused.
 FLAGS = ("--pipeline-model-parallel-layout", "--use-distributed-optimizer", "--sequence-parallel", "--overlap-grad-reduce",
-         "--overlap-param-gather", "--recompute-granularity", "--recompute-method", "--recompute-num-layers", "--recompute-modules")
+         "--overlap-param-gather", "--recompute-granularity", "--recompute-method", "--recompute-num-layers", "--recompute-modules",
+         "--hidden-dropout", "--attention-dropout")
 # Of the model, and what of it is built here: None, any value.
 MODEL = {"layers": None, "hidden": None, "heads": None, "kv_heads": None, "head_dim": None, "vocab": None, "ffn": None, "gated": None,
          "experts": None, "experts_per_token": None, "expert_ffn": None, "tied_embeddings": None, "qkv_bias": None, "mlp_bias": None,
@@ -67,6 +68,8 @@ def load(path: str) -> Job:
         raise Mismatch(f"{path} is a plan of framework {text['framework']}: expected megatron, as the spec says with \"framework\": \"megatron\"")
     if plan.schedule not in ("none", "1f1b", "interleaved_1f1b"):
         raise Mismatch(f"{path}: schedule {plan.schedule}: expected 1f1b, interleaved_1f1b, or no pipeline")
+    if plan.state.get("training.dropout"):
+        raise Mismatch(f"{path}: training.dropout is true: expected a plan without, which is what runs here")
     given = text["model"]["shape"]
     _check_model(path, given)
     flags = _flags(path, (text["framework_flags"] or []) + (text["layout_flags"] or []))

@@ -178,6 +178,10 @@ class Megatron(unittest.TestCase):
         done = self.torchrun("train.py", self.path("other.json", changed))
         self.assertIn("other.json wants --overlap-moe-expert-parallel-comm: expected none but", done[0][2])
         changed["framework_flags"].pop()
+        changed["spec"]["fields"].append({"field": "training.dropout", "value": True})
+        done = self.torchrun("train.py", self.path("other.json", changed))
+        self.assertIn("other.json: training.dropout is true: expected a plan without", done[0][2])
+        changed["spec"]["fields"].pop()
         changed["training"]["precision"] = "fp8"
         for file in "train.py", "profile_stage.py":
             done = self.torchrun(file, self.path("other.json", changed))
