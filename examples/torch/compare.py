@@ -138,15 +138,17 @@ def read(path):
 
 def check_same_work(files):
     """Runs that are held against each other, those of a model, a depth and a number of microbatches, are of the same sizes, as far as they say them."""
-    first = {}
+    first = {}   # (model, ranks, microbatches, what is said) → its value, and who says it first
     for path, one in files:
         for i, run in enumerate(one["runs"]):
+            place = f"{path}: runs[{i}]"
             said = {**{f"sizes.{name}": value for name, value in (run.get("sizes") or {}).items()}, "data": run.get("data")}
-            place, before = first.setdefault((run.get("model"), run["ranks"], run["microbatches"]), (f"{path}: runs[{i}]", said))
-            for name in sorted(before.keys() & said.keys()):
-                if None not in (before[name], said[name]) and before[name] != said[name]:
-                    raise BadInput(f"{path}: runs[{i}].{name} is {said[name]}: expected {before[name]}, as {place} has it; runs of other work are not "
-                                   "compared")
+            for name, value in sorted(said.items()):
+                if value is None:
+                    continue
+                before, who = first.setdefault((run.get("model"), run["ranks"], run["microbatches"], name), (value, place))
+                if before != value:
+                    raise BadInput(f"{place}.{name} is {value}: expected {before}, as {who} has it; runs of other work are not compared")
 
 
 def together(files):

@@ -384,6 +384,8 @@ print("good")]==]
       ["runs[1].data is 2: expected 1, as RUNS: runs[0] has it"] = { sizes = small, data = 2 },
     } do
       local result = compare(runs_of { { sizes = small, data = 1 }, other })
+      local unsaid = compare(runs_of { {}, { sizes = small, data = 1 }, other })   -- whoever says nothing stands between none
+      assert.equal(result.stderr:gsub("runs%[1%]", "runs[2]"):gsub("runs%[0%]", "runs[1]"), unsaid.stderr)
       assert.same({ 2, "", "compare.py: RUNS: " .. message .. "; runs of other work are not compared\n" }, { result.status, result.stdout, result.stderr })
     end
   end)

@@ -5,6 +5,7 @@ Expected values are plain autograd's and torch.optim's on the whole model in one
 PyTorch 2.9 or newer; run.sh finds both.
 """
 import copy
+import dataclasses
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import tempfile
 import time
 import types
 import unittest
+import unittest.mock
 import warnings
 
 warnings.simplefilter("ignore")  # of numpy, which nothing here needs
@@ -521,6 +523,16 @@ class Written(Runs):
         self.assertEqual(["gpipe", "gpipe", "torch-single", 2], [run[name] for name in ("name", "schedule", "runtime", "data")])
         self.assertEqual([16, 6, 1], [run["sizes"][name] for name in ("hidden", "sequence_length", "micro_batch_size")])
 
+    def test_sizes_of_a_shape_are_its_whole_numbers(self):
+        @dataclasses.dataclass(slots=True)
+        class Shape:
+            layers: int = 4
+            hidden: int = 8
+            causal: bool = True
+            seed: int = -1
+            scale: float = 0.5
+        self.assertEqual({"layers": 4, "hidden": 8}, trainer.sizes(Shape()))
+
     def named(self, made):
         return [[e["pid"], e["name"], e["args"]] for e in made["traceEvents"] if e["ph"] == "M" and e["tid"] == 0]
 
@@ -566,6 +578,19 @@ class Batch(unittest.TestCase):
         input, target = made.batch(1, 0, 1)
         self.assertEqual([(8, 1), (8, 1)], [input.stride(), target.stride()])
         self.assertEqual(list(range(1, 9)), target[0].tolist())
+
+
+class Check(unittest.TestCase):
+    def test_a_loss_that_is_four_per_cent_off_is_noticed_in_bf16(self):
+        """Its forwards are the whole model's, so that far less than the 5 % allowed to gradients is."""
+        job = types.SimpleNamespace(model=types.SimpleNamespace(reference=lambda *_: (5.0, {"w": None})), shape=None, dtype=None, product=torch.bfloat16)
+        made = types.SimpleNamespace(batch=lambda *_: None, grid=types.SimpleNamespace(data=1), job=job, device=None, gradients=None)
+        with unittest.mock.patch.object(trainer.gradients, "differences", return_value={"w": 0.005}), \
+                unittest.mock.patch.object(trainer.metrics, "gathered", side_effect=lambda mine, _: [mine]):
+            self.assertIn("checked: loss 5.01 and 1 gradients", trainer.Trainer.check(made, 1, 5.01))
+            for loss in 5.2, 4.8, float("nan"):
+                with self.assertRaisesRegex(trainer.Mismatch, "expected at most 0.05, and of the loss 0.005"):
+                    trainer.Trainer.check(made, 1, loss)
 
 
 class OneLine(unittest.TestCase):

@@ -2,6 +2,7 @@
 """A process's stages, what runs them, and the optimizer: one training step after the other, as a job says (job.py)."""
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -213,8 +214,14 @@ class Trainer:
                 "directions": job.program.directions, "microbatches": job.program.microbatches, "virtual": job.program.slices // job.program.ranks,
                 "runtime": runtime, "pairs": None if ours else self.options.pairs, "queues": None if ours else self.options.queues,
                 "model": "moe" if getattr(job.shape, "experts", 0) else "dense", "data": job.plan.data,
-                "sizes": {name: value for name, value in vars(job.shape).items() if isinstance(value, int)}, "profile": next(iter(job.profiles), None),
+                "sizes": sizes(job.shape), "profile": next(iter(job.profiles), None),
                 "layers_per_stage": list(job.plan.layers_per_stage), "fallback": job.plan.fallback}
+
+
+def sizes(shape: Any) -> dict[str, int]:
+    """Fields of a Shape that are whole numbers from 0 on, which compare.py takes for sizes."""
+    found = {field.name: getattr(shape, field.name) for field in dataclasses.fields(shape)}
+    return {name: value for name, value in found.items() if isinstance(value, int) and not isinstance(value, bool) and value >= 0}
 
 
 def agreed(device: torch.device, work: Callable, *args: Any) -> Any:
