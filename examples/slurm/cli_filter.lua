@@ -33,7 +33,7 @@ local function asked(options, offset)
     per_task = gpus(options["gpus-per-task"]), per_socket = gpus(options["gpus-per-socket"]), sockets = number(options["sockets-per-node"]),
     least_nodes = least, most_nodes = most, hosts = options.nodelist, tasks = tasks, tasks_per_node = number(options["ntasks-per-node"]),
     tasks_per_gpu = number(options["ntasks-per-gpu"]),
-    whole = options.exclusive == "exclusive", together = (offset or 0) > 0 or (options.dependency or ""):lower():find "expand:" ~= nil,
+    whole = options.exclusive == "exclusive", together = (offset or 0) > 0 or gate.expands(options.dependency),
   }
 end
 

@@ -38,9 +38,6 @@ local function kept_kind(job, old)
   end
 end
 
--- Does a dependency make the job a part of another? Slurm takes the word in any case (job_scheduler.c, update_job_dependency).
-local function expands(dependency) return (dependency or ""):lower():find "expand:" ~= nil end
-
 -- In the note, for a job's record says neither.
 local WHOLE, PART = "whole nodes", "part of another job"
 
@@ -50,7 +47,7 @@ local function asked(job, old, parts)
   local shared = is_set(job.shared) and job.shared or nil
   local function noted(mark) return (old and old.admin_comment or ""):find("pipeplan: [^;]*" .. mark) ~= nil end
   local was_whole, was_part = noted(WHOLE), noted(PART)
-  local part = expands(job.dependency) or job.dependency == nil and was_part
+  local part = gate.expands(job.dependency) or job.dependency == nil and was_part
   return {
     comment = get "comment", folder = get "work_dir", user = tostring(old and old.user_id or job.user_id), user_name = job.user_name,
     partition = get "partition", account = get "account" or job.default_account, qos = get "qos",
@@ -60,7 +57,7 @@ local function asked(job, old, parts)
     tasks = get "num_tasks", tasks_per_node = get "ntasks_per_node", tasks_per_gpu = get "ntasks_per_gpu" or get "ntasks_per_tres",
     cpus = get "min_cpus", cpus_per_task = get "cpus_per_task" or old and value(old, nil, "pn_min_cpus"),
     whole = shared == 0 or not shared and was_whole or is_whole(parts, get "partition"),
-    part = part, fresh = job.shared == 0 and not was_whole or expands(job.dependency) and not was_part,  -- what no note says yet
+    part = part, fresh = job.shared == 0 and not was_whole or gate.expands(job.dependency) and not was_part,  -- what no note says yet
     together = not old and is_set(job.het_job_offset) or old ~= nil and (old.het_job_id or 0) ~= 0 or part,
     lost = old ~= nil and not is_set(job.num_tasks), kept = kept_kind(job, old),
   }
@@ -108,7 +105,7 @@ local function is_judged(job, old)
   for _, field in ipairs(texts) do
     if job[field] ~= nil and job[field] ~= old[field] then return true end
   end
-  if expands(job.dependency) then return true end
+  if gate.expands(job.dependency) then return true end
   return job.comment ~= nil and gate.spec(job.comment) ~= gate.spec(old.comment)
 end
 

@@ -272,6 +272,9 @@ local function path_of(name, folder)
   return folder .. "/" .. name
 end
 
+-- Does a dependency make the job a part of another? Slurm takes the word in any case (job_scheduler.c, update_job_dependency).
+function gate.expands(dependency) return (dependency or ""):lower():find "expand:" ~= nil end
+
 local function is_exempt(job)
   for field, names in pairs(settings.exempt) do
     local known, all, some = {}, true, false
