@@ -35,9 +35,11 @@
 -- keys           { key, field: of a spec, or plan.NAME: of a plan, type, values, default or default_of: another field, when nobody says,
 --                present: what a flag stands for, written: when a plan for it writes the key: always, differs (from the default), pipeline
 --                (wherever there is one), never; silent: a plan says it beside the layout, for its absence is legal and means something
---                else; value: a function of the request's training, of which fields its spec gives, and of the plan, where the field itself is not it; wants: a key that must stand beside it; same: function, are two values one to a plan?; least: the least that it may be, where that is no degree's 1; unset: function, is a
---                number the same as not saying it?; unread { field, what }: what a run has with it that no spec says, for which `plan` refuses
---                a launch; assumed { field, value, why }: what a plan takes instead; needed: it does not start where that is null; base: the key of the framework that it is derived from }
+--                else; value: a function of the request's training, of which fields its spec gives, and of the plan, where the field itself
+--                is not it; wants: a key that must stand beside it; same: function, are two values one to a plan?; least: the least that it
+--                may be, where that is no degree's 1; unset: function, is a number the same as not saying it?; unread { field, what }: what
+--                a run has with it that no spec says, for which `plan` refuses a launch; assumed { field, value, why }: what a plan takes
+--                instead; needed: it does not start where that is null; base: the key of the framework that it is derived from }
 -- accepts        of one that launches are written for: by, what of its own code took them; test, of tests/torch; except, { what, why, when =
 --                function of a plan and of what is written, key → value }: what of them that code was not asked about
 -- unverified     why none of its code was asked at all, instead

@@ -146,7 +146,8 @@ end
 
 -- --------------------------------------------------------------------------------------------------------------------------- messages
 
--- The nearest legal value that a rule knows, or that its one numeric condition tells: { field, value }.
+-- The nearest legal value that a rule knows, or that its one numeric condition tells: { field, value }. One that is more than anything can
+-- be is none.
 local function nearest(rule, record)
   if rule.nearest then
     local near = rule.nearest(record)

@@ -188,7 +188,7 @@ describe("what a framework has to be told of it", function()
     return table.concat(policy:plan_spec(run, ".").framework_flags or {}, " ")
   end
 
-  -- NVIDIA/Megatron-LM docs/user-guide/features/megatron_fsdp.md; without dropout, whose default is 0.1 (transformer_config.py:188,191)
+  -- NVIDIA/Megatron-LM docs/user-guide/features/megatron_fsdp.md; without dropout, whose default is 0.1 (transformer_config.py:181,184 of 0.19.2)
   it("is a strategy of Megatron-FSDP", function()
     local fsdp = "--use-distributed-optimizer --use-megatron-fsdp --data-parallel-sharding-strategy "
     local dropout = " --hidden-dropout 0 --attention-dropout 0"
