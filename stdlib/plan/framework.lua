@@ -303,17 +303,21 @@ end
 
 -- Keys whose absence is legal and means something else than the plan: what to write beside the layout, in the framework's words.
 function framework.flags(request, plan)
-  local entry, list, seen = framework.of { request = request }, {}, {}
+  local entry, list, seen, by_name = framework.of { request = request }, {}, {}, {}
+  for _, key in ipairs(entry and entry.keys or {}) do by_name[key.key] = key end
+  local function add_wanted(name)
+    if not name or seen[name] then return end
+    seen[name] = true
+    add_wanted(by_name[name].wants)
+    list[#list + 1] = name
+  end
   for _, key in ipairs(entry and entry.keys or {}) do
     local value = key.silent and value_of(key, plan, request)
     local default = key.default
     if key.default_of then default = value_of({ field = key.default_of }, plan, request) end
     local about_experts = key.field == "parallelism.expert_tensor" and plan.parallelism.expert == 1 and request.model.architecture ~= "moe"
     if value and value ~= default and not about_experts then
-      if key.wants and not seen[key.wants] then
-        seen[key.wants] = true
-        list[#list + 1] = key.wants
-      end
+      add_wanted(key.wants)
       list[#list + 1] = key.present ~= nil and key.key or key.key .. " " .. tostring(value)
     end
   end

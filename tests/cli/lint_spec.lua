@@ -123,12 +123,34 @@ describe("pipeplan lint --plan", function()
                                layers_per_stage = "--decoder-first-pipeline-num-layers 7 --decoder-last-pipeline-num-layers 9",
                                schedule = "--num-virtual-stages-per-pipeline-rank 2", ["training.precision"] = "--fp8-format hybrid",
                                hidden_dropout = "--hidden-dropout 0.1", attention_dropout = "--attention-dropout 0.1",
+                               optimizer = "--optimizer sgd",
+                               optimizer_offload_fraction = "--use-precision-aware-optimizer --optimizer-cpu-offload --optimizer-offload-fraction 1",
                                ["training.sequence_length"] = "--seq-length 1024" } do
       local result = lint(planned(more) .. " --plan " .. path)
       assert.equal(1, result.status, more)
       assert.truthy(result.stdout:find("error[plan." .. field:gsub("%.", "_") .. "]", 1, true), more .. result.stdout)
     end
     assert.equal(1, lint(planned(nil, 128) .. " --plan " .. path).status)
+  end)
+
+  -- megatron-core 0.19.2: training/arguments.py:1672-1676 takes dist_muon for Muon; :1884-1893, the hybrid optimizer is the precision-aware one
+  it("holds the optimizer and its share on the host against a plan that has others than the default", function()
+    local function with(field, value)
+      local answer = program.run("plan - --format json --" .. field .. " " .. value, spec)
+      return " --plan " .. files.write(field .. ".json", answer.stdout), table.concat(json.decode(answer.stdout).framework_flags, " ")
+    end
+    local muon, words = with("optimizer", "muon")
+    assert.matches(" --optimizer muon$", words)
+    for given, status in pairs { ["--optimizer muon"] = 0, ["--optimizer dist_muon"] = 0, ["--optimizer adam"] = 1, [""] = 1 } do
+      local result = lint(planned("--ckpt-format torch_dist " .. given) .. muon)
+      assert.equal(status, result.status, given .. ": " .. result.stdout)
+    end
+    local half, told = with("optimizer_offload", "0.5")
+    assert.matches(" --use-precision-aware-optimizer --optimizer-cpu-offload --optimizer-offload-fraction 0.5 ", told, 1, true)
+    local switched = "--use-precision-aware-optimizer --optimizer-cpu-offload --optimizer-offload-fraction "
+    assert.equal(0, lint(planned(switched .. "0.5") .. half).status)
+    assert.equal(1, lint(planned(switched .. "0.25") .. half).status)
+    assert.equal(1, lint(planned() .. half).status)
   end)
 
   -- a plan.json that somebody changed by hand is held against the launch as it now is

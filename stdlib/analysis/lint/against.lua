@@ -211,6 +211,12 @@ end
 local function compare_flags(result, plan, note)
   if type(plan.framework) ~= "string" or not frameworks.find(plan.framework) then return end
   local told, entry = told_of(plan)
+  local bases = {}
+  for _, key in ipairs(entry.keys) do bases[key.key] = key.base or key.key end
+  local function is_off(name)   -- a key that others want beside them; a preset of Primus has a share of offload, and none that is offloaded
+    local found = name and result.get(bases[name])
+    return found and not found.unknown and not found.value
+  end
   compare_written(result, plan, entry, note)
   for _, key in ipairs(entry.keys) do
     local base = key.base or key.key
@@ -222,7 +228,7 @@ local function compare_flags(result, plan, note)
       if wanted == true then wanted = key.present
       elseif wanted == nil then wanted = key.present ~= nil and (key.default or false) or key.default end
       local value = found.value
-      if value == nil then value = found.key.default end
+      if value == nil or is_off(key.wants) then value = found.key.default end
       if found.unknown then value = nil end
       if base == "--sequence-parallel" and wanted == false and plan.parallelism.tensor == 1 then value = false end   -- is ignored there
       local alike = tostring(value) == tostring(wanted) or key.same and key.same(value, wanted)

@@ -20,6 +20,11 @@ local function stated_gradients(training, given)
   return strategy(training) and given["training.gradients"] and training.gradients or nil
 end
 
+-- Its Adam decouples weight decay (core/optimizer/optimizer_config.py:250), and dist_muon is Muon under an old name (arguments.py:1672).
+local function optimizer(training) return training.optimizer == "adamw" and "adam" or training.optimizer end
+
+local function one_optimizer(a, b) return a == b or a == "dist_muon" and b == "muon" end
+
 -- What a plan knows of dropout is whether there is any: with, the rate that nobody said.
 local function dropout_rate(training) return training.dropout and 0.1 or 0 end
 
@@ -116,7 +121,7 @@ return function(plan_rules) return {
     { key = "--optimizer-cpu-offload", type = "flag", present = true, default = false, written = "differs",
       wants = "--use-precision-aware-optimizer" },
     { key = "--optimizer-offload-fraction", field = "training.optimizer_offload", type = "fraction", default = 0, written = "differs",
-      wants = "--optimizer-cpu-offload" },
+      silent = true, wants = "--optimizer-cpu-offload" },
     { key = "--sequence-parallel", field = "plan.sequence_parallel", type = "flag", present = true, default = false, written = "differs",
       silent = true, note = "ignored, with a warning, at TP 1 (arguments.py:1433)" },
     { key = "--hidden-dropout", field = "training.dropout", type = "number", default = 0.1, written = "differs", silent = true,
@@ -171,7 +176,8 @@ return function(plan_rules) return {
     { key = "--moe-grouped-gemm", type = "flag", present = true, default = false, written = "differs" },
     { key = "--position-embedding-type", type = "choice", default = "learned_absolute", written = "differs",
       values = { "learned_absolute", "rope", "mrope", "yarn", "relative", "none" } },
-    { key = "--optimizer", field = "training.optimizer", type = "choice", default = "adam", written = "differs",
+    { key = "--optimizer", field = "training.optimizer", type = "choice", default = "adam", written = "differs", silent = true,
+      value = optimizer, same = one_optimizer,
       values = { "adam", "sgd", "muon", "dist_muon", "lion", "soap", "adaptive_muon" } },
     { key = "--accumulate-allreduce-grads-in-fp32", type = "flag", present = true, default = false, written = "never" },
     { key = "--data-path", type = "list", written = "never" },
