@@ -37,7 +37,8 @@
 --                (wherever there is one), never; silent: a plan says it beside the layout, for its absence is legal and means something
 --                else; value: a function of the request's training, of which fields its spec gives, and of the plan, where the field itself
 --                is not it; wants: a key that must stand beside it; same: function, are two values one to a plan?; least: the least that it
---                may be, where that is no degree's 1; unset: function, is a number the same as not saying it?; unread { field, what }: what
+--                may be, where that is no degree's 1, and a value that is no number is refused; positive: a number under 1 leaves a model without
+--                that part; unset: function, is a number the same as not saying it?; unread { field, what }: what
 --                a run has with it that no spec says, for which `plan` refuses a launch; assumed { field, value, why }: what a plan takes
 --                instead; needed: it does not start where that is null; base: the key of the framework that it is derived from }
 -- accepts        of one that launches are written for: by, what of its own code took them; test, of tests/torch; except, { what, why, when =

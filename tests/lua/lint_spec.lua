@@ -35,6 +35,18 @@ describe("arguments of Megatron", function()
     assert.same({ "bad_value:2" }, errors "--tensor-model-parallel-size 0")
     assert.same({ "no_value:2" }, errors "--context-parallel-size --bf16")
     assert.same({ "stray_word:2" }, errors "--bf16 true")
+    assert.same({ "bad_value:2" }, errors "--num-experts 8 --disable-bias-linear --moe-layer-freq often")   -- arguments.py: moe_freq_type
+  end)
+
+  -- transformer_config.py:1638 refuses shared experts of no width; the others leave a model without a part, behind
+  -- arguments that are taken (run)
+  it("are refused where a size of the model is none", function()
+    local moe = "--num-experts 8 --disable-bias-linear "
+    for _, flags in ipairs { moe .. "--moe-shared-expert-intermediate-size 0", moe .. "--moe-router-topk 0", moe .. "--moe-ffn-hidden-size -1",
+                             "--kv-channels 0", "--vocab-size -1", "--ffn-hidden-size 0",
+                             "--multi-latent-attention --kv-lora-rank 0", "--multi-latent-attention --v-head-dim 0" } do
+      assert.same({ flags, { "bad_value:2" } }, { flags, errors(flags) })
+    end
   end)
 
   it("hold as they are said last", function()
@@ -123,7 +135,11 @@ describe("arguments about neither layout nor schedule", function()
     { moe .. "--moe-router-topk 1 --moe-router-load-balancing-type sinkhorn" },
     { moe .. "--moe-router-enable-expert-bias", "router_bias" },
     { moe .. "--moe-router-enable-expert-bias --moe-router-score-function sigmoid" },
-    { moe .. "--moe-router-group-topk 2", "router_groups" }, { moe .. "--moe-router-group-topk 2 --moe-router-num-groups 3", "router_groups" },
+    -- core/transformer/attention.py:1832: (heads // groups + 2) columns of each group are viewed in the product's, which has heads + 2 · groups
+    { "--group-query-attention --num-query-groups 0", "query_group_size" }, { "--group-query-attention --num-query-groups 12", "query_group_size" },
+    { "--group-query-attention --num-query-groups 8" },
+    { moe .. "--moe-router-group-topk 2", "router_groups" }, { moe .. "--moe-router-group-topk -1", "router_groups" },   -- :2338: is it 0?
+    { moe .. "--moe-router-group-topk 2 --moe-router-num-groups 3", "router_groups" },
     { moe .. "--moe-router-group-topk 2 --moe-router-num-groups 4" }, { moe .. "--moe-enable-deepep", "deepep" },
     { "--exp-avg-dtype bf16 --use-distributed-optimizer", "state_alone" },
     { "--exp-avg-dtype bf16 --use-distributed-optimizer --use-precision-aware-optimizer" },

@@ -93,8 +93,8 @@ local function tell_unknown(setting, entry, launch, known, note)
                    or string.format("%s is no argument of %s: it starts only where the program adds it", setting.key, entry.title) }
 end
 
--- What argparse says of a flag's words.
-local function tell_words(setting, entry, severity, note)
+-- What argparse says of a flag's words. A pattern without a bracket is one number (arguments.py: moe_freq_type).
+local function tell_words(setting, key, entry, severity, note)
   local flag, words = setting.flag, setting.values
   if not flag or names_of(setting) then return end
   local function bad(expected, nearest, how)
@@ -111,6 +111,8 @@ local function tell_words(setting, entry, severity, note)
   elseif flag.kind == "numbers" and not numbers.is_number(words[1].text) then bad "a number"
   elseif flag.kind == "choices" and not lists.contains(flag.values, words[1].text) then
     bad("one of " .. table.concat(flag.values, ", "), failure.nearest(words[1].text, flag.values), severity)
+  elseif key and key.type == "pattern" and words[1] and not text_of(setting):find("[", 1, true) and not numbers.is_whole(words[1].text) then
+    bad "a whole number, or a list of 0 and 1 such as ([0]*3+[1]*58)"
   end
 end
 
@@ -129,7 +131,7 @@ end
 
 -- Degrees and sizes of which there is at least one.
 local function tell_range(setting, key, entry, note)
-  local least = key.least or key.type == "integer" and (key.field or ""):find "^parallelism%.[^l]" and 1
+  local least = key.least or key.positive and 1 or key.type == "integer" and (key.field or ""):find "^parallelism%.[^l]" and 1
   local counted = least and not names_of(setting) and setting.values[1]
   local value = counted and numbers.any_whole(setting.values[1].text)
   if not value or key.unset and key.unset(value) then return end
@@ -155,7 +157,7 @@ local function check_one(setting, entry, launch, known, note)
            message = setting.key .. " is an argument of other programs of " .. entry.title .. ", not of its trainers" }
   end
   local wrong = setting.form and yaml.check(setting, entry, launch, known, note)
-  if not wrong and not setting.resolved and (entry.argparse or known[setting.key]) then tell_words(setting, entry, severity, note) end
+  if not wrong and not setting.resolved and (entry.argparse or known[setting.key]) then tell_words(setting, known[setting.key], entry, severity, note) end
   if known[setting.key] and launch.program == "run_recipe.py" then tell_override(setting, known[setting.key], entry, note) end
   if known[setting.key] and not wrong then tell_range(yaml.as_written(setting), known[setting.key], entry, note) end
   local placeholder = setting.stray and setting.stray.text:find "[<>]"   -- "<some dir>/x", which somebody will replace

@@ -336,6 +336,13 @@ local list = {
     end,
     message = "{framework} ignores --num-query-groups {query_groups_given} without --group-query-attention: every head has keys of its own",
     source = at "argument_utils.py:330-333, transformer_config.py:1458" },
+  { id = "megatron.query_group_size", grouped_queries = true, about = "query_groups_given",
+    when = function(f)
+      local groups = f.query_groups_given
+      return f.attention_kind ~= "mla" and groups ~= nil and (groups < 1 or f.heads % groups ~= 0)
+    end,
+    message = "{framework}: {heads} heads are no multiple of --num-query-groups {query_groups_given}: the first step ends at queries that have no group",
+    source = at "core/transformer/attention.py: get_query_key_value_tensors" },
   { id = "megatron.sequence_alone", severity = "note", sequence_parallel = true, tensor_parallel = 1,
     message = "{framework} ignores --sequence-parallel at TP 1, with a warning", source = at "arguments.py:1433" },
   { id = "megatron.sequence_experts", tensor_parallel = { over = 1 }, experts = { over = 0 }, sequence_parallel = false,
@@ -387,9 +394,10 @@ local list = {
     source = at "gpt_layer_specs.py: moe_layer_pattern" },
   { id = "megatron.router_most", experts = { over = 0 }, when = function(f) return f.router_topk > f.experts end,
     message = "{framework}: {router_topk} experts a token of {experts}: torch.topk ends the first step", source = at "moe_utils.py: topk_routing_with_score_function" },
-  { id = "megatron.router_groups", experts = { over = 0 }, router_groups_taken = { over = 0 },
+  { id = "megatron.router_groups", experts = { over = 0 },
     when = function(f)
       local groups = f.router_groups
+      if f.router_groups_taken == 0 then return false end
       return groups == nil or groups < 1 or f.experts % groups ~= 0 or f.router_groups_taken > groups
     end,
     message = "{framework}: --moe-router-group-topk wants --moe-router-num-groups, at least as many, that divides {experts} experts",
