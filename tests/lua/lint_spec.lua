@@ -73,6 +73,13 @@ describe("arguments of Megatron", function()
     assert.same({}, found(first("run.sh", text, { variables = { SLURM_NNODES = "2" } }), "error"))
   end)
 
+  -- GNU bash 5.2: with \r\n an argument is $'\r', and the line behind it $'--bf16\r': command not found (run)
+  it("end where lines end with carriage returns", function()
+    local text = "torchrun --nproc_per_node 8 pretrain_gpt.py \\\n " .. base .. " \\\r\n --bf16\r\n"
+    assert.same({ "carriage_return:2" }, found(first("run.sh", text), "error"))
+    assert.same({}, found(first("run.sh", (text:gsub("\r", ""))), "error"))
+  end)
+
   it("say nothing of what they leave open", function()
     local result = first("run.sh", "python pretrain_gpt.py " .. base .. " --pipeline-model-parallel-size $P\n")
     assert.same({ {}, { { key = "P", file = result.file, line = 1 } } }, { found(result, "error"), { result.unresolved[1] } })

@@ -45,6 +45,21 @@ function launch.is_configuration(path)
   return is_deepspeed(text)
 end
 
+-- A shell's lines end with a newline alone (POSIX.1-2024, Shell Command Language, 2.3).
+local function tell_carriage_return(launches, text)
+  local at = text:find("\r\n", 1, true)
+  if not at then return end
+  local _, before = text:sub(1, at):gsub("\n", "")
+  local notes = launches[1].notes or {}
+  notes[#notes + 1] = {
+    id = "carriage_return", severity = "error", line = before + 1,
+    source = "POSIX.1-2024, Shell Command Language, 2.3: Token Recognition",
+    message = "the line ends with a carriage return, which a shell takes for a letter of its last word: expected lines that end with a newline alone "
+              .. "(sed -i 's/\\r$//')",
+  }
+  launches[1].notes = notes
+end
+
 -- launch.read(path, { variables = { name = text }, given: fields of a spec that the command line says }) → launches, at least one.
 function launch.read(path, options)
   local text, name = read_text(path)
@@ -69,6 +84,7 @@ function launch.read(path, options)
   if #launches == 0 then launches = deepspeed.read(text, name, variables, given) end
   if #launches == 0 then launches = require("pipeplan.input.launch.megatron_script").read(text, name, variables) end
   if #launches == 0 then refuse(name, "has no argument of a framework") end
+  tell_carriage_return(launches, text)
   return launches
 end
 
