@@ -60,6 +60,8 @@ describe("a command line of torchtitan", function()
   it("has a batch of at least one sequence, and sequences of at least one token", function()
     for options, want in pairs { ["--training.global_batch_size -5"] = "", ["--training.global_batch_size 0"] = "bad_value",
                                  ["--training.seq_len 0"] = "bad_value", ["--training.seq_len -5"] = "bad_value",
+                                 -- distributed/pipeline_parallel.py:223-257 divides layers by it
+                                 ["--parallelism.pipeline_parallel_layers_per_stage 0"] = "bad_value",
                                  ["--training.local_batch_size 9999999999999999999"] = "bad_value" } do
       local _, _, ids = judged(command(options, 8))
       assert.equal(want, ids, options)

@@ -135,7 +135,7 @@ local function tell_range(setting, key, entry, note)
   local counted = least and not names_of(setting) and setting.values[1]
   local value = counted and numbers.any_whole(setting.values[1].text)
   if not value or key.unset and key.unset(value) then return end
-  local most = key.field:find "^parallelism" and vocabulary.most.gpus or key.field == "model.layers" and vocabulary.most.layers
+  local most = (key.field or ""):find "^parallelism" and vocabulary.most.gpus or key.field == "model.layers" and vocabulary.most.layers
                or vocabulary.most.counted
   if value < least or value > most then
     note { id = "bad_value", severity = "error", setting = setting, nearest = tostring(value < least and least or most),

@@ -40,7 +40,7 @@ return function(plan_rules) return {
       written = "pipeline" },
     { key = "parallelism.module_fqns_per_model_part", field = "parallelism.layers_per_stage", type = "list", written = "pipeline",
       note = "one word a stage, its modules with commas between: it also decides how many stages there are" },
-    { key = "parallelism.pipeline_parallel_layers_per_stage", type = "integer", written = "never",
+    { key = "parallelism.pipeline_parallel_layers_per_stage", type = "integer", least = 1, written = "never",
       note = "absent: one stage a rank for 1F1B and GPipe, two for others" },
     { key = "parallelism.pipeline_parallel_first_stage_less_layers", type = "integer", default = 1, written = "never" },
     { key = "parallelism.pipeline_parallel_last_stage_less_layers", type = "integer", default = 1, written = "never" },
