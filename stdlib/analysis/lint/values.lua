@@ -135,8 +135,8 @@ local function tell_range(setting, key, entry, note)
   local counted = least and not names_of(setting) and setting.values[1]
   local value = counted and numbers.any_whole(setting.values[1].text)
   if not value or key.unset and key.unset(value) then return end
-  local most = (key.field or ""):find "^parallelism" and vocabulary.most.gpus or key.field == "model.layers" and vocabulary.most.layers
-               or vocabulary.most.counted
+  local limits = vocabulary.most
+  local most = (key.field or ""):find "^parallelism" and limits.gpus or key.field == "model.layers" and limits.layers or limits.counted
   if value < least or value > most then
     note { id = "bad_value", severity = "error", setting = setting, nearest = tostring(value < least and least or most),
            source = said_by(entry),
@@ -147,19 +147,20 @@ end
 
 -- Tells what is wrong with a setting; → as yaml.check.
 local function check_one(setting, entry, launch, known, note)
-  local gone = not known[setting.key] and gone_of(entry, setting.key) or nil
+  local key = known[setting.key]
+  local gone = not key and gone_of(entry, setting.key) or nil
   local severity = severity_in(launch)
   if gone then tell_gone(setting, entry, gone, severity, note)
-  elseif entry.argparse and not setting.flag and not known[setting.key] and not setting.resolved then
+  elseif entry.argparse and not setting.flag and not key and not setting.resolved then
     tell_unknown(setting, entry, launch, known, note)
   elseif entry.argparse and setting.flag and setting.flag.kind == "elsewhere" then
     note { id = "unknown_key", severity = "note", setting = setting, source = said_by(entry),
            message = setting.key .. " is an argument of other programs of " .. entry.title .. ", not of its trainers" }
   end
   local wrong = setting.form and yaml.check(setting, entry, launch, known, note)
-  if not wrong and not setting.resolved and (entry.argparse or known[setting.key]) then tell_words(setting, known[setting.key], entry, severity, note) end
-  if known[setting.key] and launch.program == "run_recipe.py" then tell_override(setting, known[setting.key], entry, note) end
-  if known[setting.key] and not wrong then tell_range(yaml.as_written(setting), known[setting.key], entry, note) end
+  if not wrong and not setting.resolved and (entry.argparse or key) then tell_words(setting, key, entry, severity, note) end
+  if key and launch.program == "run_recipe.py" then tell_override(setting, key, entry, note) end
+  if key and not wrong then tell_range(yaml.as_written(setting), key, entry, note) end
   local placeholder = setting.stray and setting.stray.text:find "[<>]"   -- "<some dir>/x", which somebody will replace
   -- a program of one's own may take words; one that is given a model is Megatron's parser
   local parses = is_trainer(launch.program) or launch.spelled["--num-layers"] and launch.spelled["--micro-batch-size"]

@@ -54,8 +54,8 @@ local function tell_carriage_return(launches, text)
   notes[#notes + 1] = {
     id = "carriage_return", severity = "error", line = before + 1,
     source = "POSIX.1-2024, Shell Command Language, 2.3: Token Recognition",
-    message = "the line ends with a carriage return, which a shell takes for a letter of its last word: expected lines that end with a newline alone "
-              .. "(sed -i 's/\\r$//')",
+    message = "the line ends with a carriage return, which a shell takes for a letter of its last word: expected lines that end with a "
+              .. "newline alone (sed -i 's/\\r$//')",
   }
   launches[1].notes = notes
 end
