@@ -10,7 +10,6 @@ What the search has judged already is told as it judged it: the only candidate t
 candidate whatever stands beside it. What it has not is planned here, and left out where it is not planned or saves nothing.
 ]]
 
-local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local integers = require "pipeplan.base.integers"
 local json = require "pipeplan.base.json"
@@ -74,12 +73,8 @@ end
 function advice.try(request, policy, changes)
   local other = request.stated and spec.laid(request, changes)
   if not other then return nil end
-  local good, evaluation, known, choice = failure.try(what_if.layout, other, policy)
-  if not good then
-    if failure.is(evaluation) then return nil end
-    error(evaluation, 0)
-  end
-  if not evaluation then return nil end
+  local good, evaluation, known, choice = what_if.try(policy, what_if.layout, other, policy)
+  if not good or not evaluation then return nil end
   local outcome, row = evaluated(evaluation, known)
   local kept, freed = {}, false
   for path, value in pairs(changes) do

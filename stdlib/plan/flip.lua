@@ -20,7 +20,6 @@ Cost: at most TRIES searches, fewer where a search is large.
 local candidates = require "pipeplan.plan.candidates"
 local choose = require "pipeplan.plan.choose"
 local facts = require "pipeplan.plan.facts"
-local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 local format = require "pipeplan.base.format"
 local integers = require "pipeplan.base.integers"
@@ -28,6 +27,7 @@ local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
 local spec = require "pipeplan.input.spec"
 local vocabulary = require "pipeplan.vocabulary"
+local what_if = require "pipeplan.plan.what_if"
 
 local flip = {}
 
@@ -40,19 +40,15 @@ local SECONDS_PER_HOUR = 3600
 
 -- ---------------------------------------------------------------------------------------------------------------------- the outcome
 
--- What choose would decide for a request, and what tells outcomes apart; nil where its budget is spent.
+-- What choose would decide for a request, and what tells outcomes apart; nil where it cannot.
 local function outcome(request, policy)
-  policy.host:refill()
-  local good, result = failure.try(function()
+  local good, result = what_if.try(policy, function()
     local known = facts.of(request, policy)
     local found = choose.outcome { request = request, policy = policy, record = known.record, arguments = known.arguments }
     found.batch = known.batch
     return found
   end)
-  if not good then
-    if failure.is(result) then return nil end
-    error(result, 0)
-  end
+  if not good then return nil end
   local ids = lists.column(result.reasons, "id")
   table.sort(ids)
   result.ids = ids

@@ -157,6 +157,13 @@ local function forbidden(out, broken, request, policy, known, result)
   return rejected, record
 end
 
+-- A rule that fails with a spec that was tried for advice: the plan holds, what would do instead may be missing.
+local function trouble_of(policy)
+  local trouble = policy.trouble
+  return trouble and { id = "rule_fails_elsewhere", severity = "warning",
+                       message = trouble.message .. ": with a spec that was tried for advice, which may lack something for it" }
+end
+
 -- plan.plan{ request =, policy =, explain = bool?, frontier = bool?, why = { { field, value }, … }?, facts = { request field = value }?,
 --            shortlist = layouts to measure? } → plan, program, request: what was planned, which gpus "minimum" does not say yet
 -- facts: what a test puts in place of what follows from the request. With `explain` also the plan's program as simulated: see program.lua.
@@ -164,6 +171,7 @@ function plan.plan(arguments)
   local request, policy = arguments.request, arguments.policy
   local minimum, no_count
   if request.any_gpus then request, minimum, no_count = require("pipeplan.plan.minimum").find(request.any_gpus, policy) end
+  policy.trouble = nil
   policy.host:refill()  -- each plan has the policy's whole budget
   local known = facts.of(request, policy)
   for name, value in pairs(arguments.facts or {}) do known.record[name] = value end
@@ -218,6 +226,7 @@ function plan.plan(arguments)
       out.explanation.phases = drawn.phases
     end
   end
+  out.warnings[#out.warnings + 1] = trouble_of(policy)
   if plan.observer then plan.observer(out, record, result, policy) end  -- tests of policies watch what they plan
   return out, drawn, asked
 end

@@ -45,10 +45,10 @@ local function shell(script, texts)
   return read(place .. "/stdout"), read(place .. "/stderr"), status, place
 end
 
--- A policy under which 16 GPUs are thought about until the budget is spent, and 24 fail.
+-- A policy under which 16 GPUs are thought about until the budget is spent, in what takes long for its units, and 24 fail.
 local thinking = files.write("thinking.lua", [[
 site "thinking"
-refuse { id = "endless", when = function(f) if f.gpus == 16 then while true do end end return false end, message = "never" }
+refuse { id = "endless", when = function(f) if f.gpus == 16 then while true do local _ = f.gpus end end return false end, message = "never" }
 refuse { id = "failing", when = function(f) if f.gpus == 24 then error "failing" end return false end, message = "never" }
 ]])
 

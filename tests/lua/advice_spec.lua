@@ -3,9 +3,12 @@
 -- frontier has no point that another candidate beats in both. Expected values are other runs of the planner: what is asked is that they agree.
 
 local planning = require "planning"  -- first: it loads the module
+local files = require "policy_files"
 local json = require "pipeplan.base.json"
 local program = require "program"
 local random_specs = require "random_specs"
+
+teardown(files.remove)
 
 -- A spec with fields by path laid over it.
 local function laid(spec, changes)
@@ -52,7 +55,42 @@ local headline = { "7b-fits-one-gpu", "deepseek-v3", "deepseek-v3-ramp", "kimi-k
 
 local function shipped(name) return json.read("examples/specs/" .. name .. ".json") end
 
+-- On 16 GPUs nothing of it fits, so that its peak is asked of other specs' candidates alone.
+local small = { cluster = { gpus = 16, accelerator = "H100-SXM" }, parallelism = { tensor = 8, context = 1 },
+                training = { tokens = "1T", micro_batch_size = 1, recompute = "selective", sharding = "optimizer" },
+                model = { architecture = "dense", total = "70B", layers = 80 } }
+
+-- A plan of it under a site with that body of a rule → its warning of the rule, its reason, with how many other specs the rule failed.
+local function with_rule(body)
+  local folder = files.directory { ["site.lua"] = 'site "s"\nreject { id = "elsewhere", when = function(f) ' .. body .. ' end, message = "no" }\n' }
+  local what_if = require "pipeplan.plan.what_if"
+  local layout, failed = what_if.layout, 0
+  function what_if.layout(...)
+    local answers = table.pack(pcall(layout, ...))
+    if answers[1] then return table.unpack(answers, 2, answers.n) end
+    failed = failed + 1
+    error(answers[2], 0)
+  end
+  local good, plan = pcall(function() return require("pipeplan").policy(folder .. "/site.lua"):plan_spec(small, ".") end)
+  what_if.layout = layout
+  assert(good, plan)
+  local told
+  for _, warning in ipairs(plan.warnings) do told = warning.id == "rule_fails_elsewhere" and warning.message or told end
+  return told, plan.reasons[1].id, failed
+end
+
 describe("advice", function()
+  it("says that a rule fails with what it tries, and tries nothing more once the budget is spent", function()
+    assert.same({ nil, "does_not_fit", 0 }, { with_rule "return f.peak_bytes > 1e30" })
+    local told, reason, failed = with_rule "while true do local _ = f.peak_bytes end"
+    assert.same({ "does_not_fit", 1 }, { reason, failed })
+    assert.matches("^rule 'elsewhere' .*: over budget: more than 100000000 units of work: with a spec that was tried for advice", told)
+    told, reason, failed = with_rule "return f.peak_bytes.of > 1"
+    assert.equal("does_not_fit", reason)
+    assert.is_true(failed > 1)
+    assert.matches("^rule 'elsewhere' .*attempt to index .*: with a spec that was tried for advice, which may lack something for it$", told)
+  end)
+
   it("is what a plan of the changed spec says: of the shipped specs, as they are, on 64 GPUs, with a small batch, at TP 8", function()
     local tried = 0
     for _, name in ipairs(headline) do
