@@ -20,7 +20,7 @@ an expression: 0 it has a value for a candidate; 3 for none; 6 it is no Lua.
 
 Examples:
    pipeplan policy eval odd_microbatches examples/specs/deepseek-v3.json
-   pipeplan policy eval -e 'f.peak_bytes / f.device_bytes' examples/specs/mixtral-8x7b.json
+   pipeplan policy eval -e 'f.peak_bytes / f.device_bytes' examples/specs/llama-3.1-405b.json
        an expression of Lua, as a rule's function could return it; f is the candidate
    pipeplan policy eval -e 'engine.schedule.traits(f.schedule).copies' examples/specs/kimi-k2.json
        what the engine says of each candidate (pipeplan facts primitives)]]
