@@ -57,7 +57,7 @@ static const char *nearest_name(const char *name, const char *const *known) {
 
 static bool is_known(const char *name, const char *const *known) {
   const char *const *at = known;
-  while (*at && strcmp(name, *at) != 0) at++;
+  while (*at && (**at != *name || strcmp(name, *at) != 0)) at++;   /* a call for each name took a twentieth of a plan */
   pp_spend(ARGUMENT + NAME * (uint64_t)(at - known));
   return *at != NULL;
 }
