@@ -100,6 +100,16 @@ describe("a configuration of DeepSpeed", function()
   end)
 
   -- deepspeed/launcher/runner.py: fetch_hostfile, parse_resource_filter, apply_num_nodes_and_gpus
+  -- runtime/config.py:590-650: a batch and its parts are asserted to be over 0, and 0 of a part is divided by
+  it("is refused where its batch, or a part of it, is none, whether P is known or not", function()
+    for text, id in pairs { ['"train_batch_size": 0'] = "deepspeed.batch", ['"train_batch_size": -8'] = "deepspeed.batch",
+                            ['"train_batch_size": 16, "train_micro_batch_size_per_gpu": 0'] = "deepspeed.batch",
+                            ['"train_batch_size": 16, "gradient_accumulation_steps": -1'] = "bad_value" } do
+      local folder = files.directory { ["ds_config.json"] = '{ ' .. text .. ', "optimizer": { "type": "Adam" } }' }
+      assert.equal(id, (judged(folder, "ds_config.json")), text)
+    end
+  end)
+
   it("runs on the GPUs that DeepSpeed's launcher takes of a hostfile", function()
     local function gpus(words)
       local folder = files.directory { ["ds_config.json"] = '{"train_micro_batch_size_per_gpu": 1}', ["train.py"] = "",

@@ -65,7 +65,9 @@ end
 -- Why the parts make the batch on no number of ranks that there may be, where how many there are is not known, and the nearest batch; or
 -- nil. Data parallelism has a divisor of the GPUs.
 local function contradiction(f, train, micro, steps)
-  if not (train and micro and steps) or train < 1 or micro < 1 or steps < 1 then return nil end
+  if train and train < 1 then return "train_batch_size is " .. train .. ", less than 1" end
+  if micro and micro < 1 then return "train_micro_batch_size_per_gpu is " .. micro .. ", less than 1" end
+  if not (train and micro and steps) or steps < 1 then return nil end
   local text, part = in_words(train, micro, steps), integers.product(micro, steps)
   local good, gpus = pcall(function() return f.record.gpus end)
   local nearest = good and integers.product(part, integers.nearest_divisor(gpus, train / part)) or integers.nearest_multiple(train, part)
@@ -84,7 +86,7 @@ function derived.batch(f)
   if not good then
     local problem, nearest = contradiction(f, train, micro, steps)
     if not problem then error(ranks, 0) end
-    return { problem = problem, nearest = a_batch(nearest) }
+    return { problem = problem, nearest = nearest and a_batch(nearest) }
   end
   local nearest = train and integers.nearest_multiple(train, integers.product(math.max(1, micro or 1), math.max(1, steps or 1), ranks))
   if train and micro and steps then nearest = integers.product(math.max(0, micro), math.max(0, steps), ranks) end
