@@ -48,6 +48,24 @@ describe("overrides of Megatron-Bridge", function()
     assert.is_true(tried > 50 and verdicts.accept > 20 and verdicts.reject > 20, tried)
   end)
 
+  -- scripts/training/recipe_runner.py: sync_model_dataset_sequence_length; recipes/gpt/h100/vanilla_gpt.py: dataset=GPTDatasetConfig(seq_length=1024)
+  it("have the sequence of the data set, whatever the model's own says", function()
+    local base = "model.num_layers=4 model.hidden_size=64 model.num_attention_heads=8 train.global_batch_size=64 train.micro_batch_size=1 "
+    for options, want in pairs {
+      ["dataset.seq_length=2048"] = "2048", ["-sl 8192"] = "8192", ["--seq_length 512"] = "512", [""] = "1024",
+      ["dataset.seq_length=2048 model.seq_length=2048"] = "2048", ["dataset.seq_length=2048 model.seq_length=4096"] = "2048 ignored_key",
+      ["model.seq_length=4096 dataset.seq_length=2048"] = "2048 ignored_key", ["model.seq_length=4096"] = "1024 ignored_key",
+      ["model.seq_length=1024"] = "1024",
+    } do
+      local result = lint.of(launch.read(files.write("bridge.sh", command(8, base, options)), {})[1], {})
+      local told = tostring(reads.of(result).training.sequence_length)
+      for _, finding in ipairs(result.findings) do
+        if finding.severity ~= "note" then told = told .. " " .. finding.id end
+      end
+      assert.equal(want, told, options)
+    end
+  end)
+
   -- scripts/training/run_recipe.py of NVIDIA-NeMo/Megatron-Bridge @067f987d: _collect_overrides ends with "Unknown option", and its parser has
   -- allow_abbrev=False
   it("stand beside options of its runner, and one that it does not have ends it", function()

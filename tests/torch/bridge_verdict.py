@@ -100,6 +100,8 @@ def judge(world, overrides, connections):
                     "precision": str(model.params_dtype), "sharded": config.optimizer.use_distributed_optimizer,
                     "sequence parallel": model.sequence_parallel, "recompute": model.recompute_granularity or "none",
                     "experts": model.num_moe_experts or 0, "MTP": model.mtp_num_layers or 0,
+                    "dropout": [model.hidden_dropout, model.attention_dropout],
+                    "offloaded": config.optimizer.optimizer_offload_fraction if config.optimizer.optimizer_cpu_offload else 0,
                     "class": type(model).__name__, "activation": getattr(model.activation_func, "__name__", str(model.activation_func))}
     except Exception as problem:  # noqa: whatever it is, it would not have started
         return {"ok": False, "error": f"{type(problem).__name__}: {problem}"[:300]}

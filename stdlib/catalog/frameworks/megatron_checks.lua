@@ -336,10 +336,11 @@ local list = {
     end,
     message = "{framework} ignores --num-query-groups {query_groups_given} without --group-query-attention: every head has keys of its own",
     source = at "argument_utils.py:330-333, transformer_config.py:1458" },
-  { id = "megatron.query_group_size", grouped_queries = true, about = "query_groups_given",
-    when = function(f)
+  { id = "megatron.query_group_size", about = "query_groups_given",
+    when = function(f)   -- Bridge has no switch of groups: those that are said hold
       local groups = f.query_groups_given
-      return f.attention_kind ~= "mla" and groups ~= nil and (groups < 1 or f.heads % groups ~= 0)
+      if f.grouped_queries == false or f.attention_kind == "mla" or groups == nil then return false end
+      return groups < 1 or f.heads % groups ~= 0
     end,
     message = "{framework}: {heads} heads are no multiple of --num-query-groups {query_groups_given}: the first step ends at queries that have no group",
     source = at "core/transformer/attention.py: get_query_key_value_tensors" },

@@ -112,6 +112,25 @@ local function tell_stranger(launch, word, name)
     message = "Megatron-Bridge's run_recipe.py does not know --" .. name .. " and does not start with it" }
 end
 
+-- The runner gives the model the data set's sequence, whatever the model's own says (recipe_runner.py: sync_model_dataset_sequence_length).
+local function take_sequence(launch)
+  local of_model, of_data
+  for i = #launch.settings, 1, -1 do
+    local setting = launch.settings[i]
+    if setting.key == "dataset.seq_length" then of_data = of_data or setting
+    elseif setting.key == "model.seq_length" then of_model = of_model or table.remove(launch.settings, i) end
+  end
+  local said, holds = of_model and of_model.values[1], of_data and of_data.values[1]
+  local preset = launch.sets["model.seq_length"]
+  if said and said.text ~= (holds and holds.text or tostring(preset)) then
+    launch.notes[#launch.notes + 1] = { id = "ignored_key", severity = "warning", line = of_model.line, key = "model.seq_length",
+      nearest = "dataset.seq_length=" .. said.text, source = source:gsub("run_recipe", "recipe_runner") .. ": sync_model_dataset_sequence_length",
+      message = string.format("Megatron-Bridge's runner does not read model.seq_length: the model has the data set's sequence%s",
+                              holds and ", " .. holds.text or preset and ", in this recipe " .. preset or "") }
+  end
+  if of_data then launch.settings[#launch.settings + 1] = lists.with(of_data, { key = "model.seq_length" }) end
+end
+
 local function settings_of(words, launch)
   local recipe
   local runner = words[1] and text_of.base_name(words[1].text) == "run_recipe.py"
@@ -127,6 +146,7 @@ local function settings_of(words, launch)
     elseif runner and long and not others[long] and not options[long] and not word.unknown then tell_stranger(launch, word, long)
     elseif word.open then launch.open = launch.open or word end
   end
+  if runner then take_sequence(launch) end
   return recipe
 end
 
