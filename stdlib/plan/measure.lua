@@ -46,6 +46,17 @@ function measure.hides_alltoall(schedule, kernel)
   return measure.overlaps(schedule) and (kernel and true or not engine.schedule.traits(schedule).needs_kernel)
 end
 
+-- The device that an evaluation's pairs of a forward and a backward run on; nil: they hide nothing (as pp_evaluate_pair_device).
+function measure.pair_device(known, evaluation, kernel)
+  local schedule = evaluation.schedule
+  local hides = evaluation.overlap_alone or measure.hides_alltoall(schedule, kernel)
+  if not hides and not (measure.overlaps(schedule) and (evaluation.pair_share or 0) > 0) then return nil end
+  local device = lists.with(known.arguments.device, { hides_alltoall = true, pair_share = evaluation.pair_share })
+  -- what streams hide is measured of schedules that hide without a kernel of their own
+  if schedule ~= "none" and engine.schedule.traits(schedule).needs_kernel then device.hidden_share = 0 end
+  return device
+end
+
 -- Against what facts.of knows: usable_bytes and tight_bytes.
 function measure.fit(peak_bytes, known)
   if not peak_bytes then return nil end
@@ -356,10 +367,7 @@ function measure.fill(plan, request, known, result)
   local kernel = result.kernel and result.kernel.name
   local goodput = training.goodput or 1
   local list = segments(request, known, evaluation, kernel)
-  local device = lists.with(known.arguments.device)
-  device.hides_alltoall = evaluation.overlap_alone or measure.hides_alltoall(evaluation.schedule, kernel)
-  device.pair_share = evaluation.pair_share
-
+  local alone = lists.with(known.arguments.device, { hides_alltoall = false })
   plan.parallelism = measure.parallelism(evaluation)
   plan.layers_per_stage = copy_list(evaluation.layers_per_stage)
   plan.even_split = even_split(request, known, evaluation, kernel)
@@ -380,7 +388,7 @@ function measure.fill(plan, request, known, result)
   plan.tokens_per_step = known.batch * training.sequence_length
   plan.schedule, plan.schedule_family = evaluation.schedule, evaluation.schedule_family
   plan.schedule_wanted, plan.decision = result.schedule_wanted, result.decision
-  local pair = pair_seconds(evaluation, device)
+  local pair = pair_seconds(evaluation, measure.pair_device(known, evaluation, kernel) or alone)
   plan.bubble = bubble(evaluation, pair)
 
   plan.step_seconds = evaluation.step_seconds

@@ -43,12 +43,8 @@ local function times_of(evaluation, known, info, kernel)
     local stage = seconds[(i - 1) % n + 1]
     times.F[i], times.I[i], times.W[i], times.B[i] = stage.forward, stage.input, stage.weight, stage.full
   end
-  local hides = measure.hides_alltoall(evaluation.schedule, kernel)
-  if hides or measure.overlaps(evaluation.schedule) and evaluation.pair_share > 0 then
-    local device = lists.with(known.arguments.device, { hides_alltoall = true, pair_share = evaluation.pair_share })
-    if engine.schedule.traits(evaluation.schedule).needs_kernel then device.hidden_share = 0 end
-    times.FB = pair_seconds(evaluation, device, info)
-  end
+  local device = measure.overlaps(evaluation.schedule) and measure.pair_device(known, evaluation, kernel)
+  if device then times.FB = pair_seconds(evaluation, device, info) end
   return times
 end
 

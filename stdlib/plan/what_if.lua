@@ -16,8 +16,8 @@ function what_if.layout(request, policy)
   return evaluation, evaluation and facts.settled(known, choice), choice
 end
 
--- failure.try(run, …) of a spec that nobody asked for → true and what it returns, or false. Where a rule fails there, the policy's `trouble`
--- is how, for the plan to tell (plan/init.lua); one that spent its budget would spend it with every spec, so nothing more is tried.
+-- failure.try(run, …) of a spec that nobody asked for → true and what it returns, or false. A rule that fails there is the policy's
+-- `trouble`, for the plan to tell (plan/init.lua); one that spent its budget would spend it with every spec, so nothing more is tried.
 function what_if.try(policy, run, ...)
   local status = failure.status
   if policy.trouble and policy.trouble.status == status.over_budget then return false end
