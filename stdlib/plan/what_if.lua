@@ -24,6 +24,7 @@ function what_if.try(policy, run, ...)
   policy.host:refill()
   local answers = table.pack(failure.try(run, ...))
   local problem = answers[2]
+  policy.host:refill()   -- for the rules that come after it
   if answers[1] then return table.unpack(answers, 1, answers.n) end
   if not failure.is(problem) then error(problem, 0) end
   if problem.status == status.over_budget or problem.status == status.policy_error then policy.trouble = policy.trouble or problem end

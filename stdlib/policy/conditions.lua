@@ -106,7 +106,8 @@ local function right_side(field, value, names)
   if not other then
     return nil, nil, string.format("no parameter or field '%s'%s", value, failure.suggestion(value, names.list))
   end
-  if is_numeric(field) ~= (other.type == "number" or other.type == "integer") then
+  local alike = field.type == other.type or is_numeric(field) and (other.type == "number" or other.type == "integer")
+  if not alike or other.type == "table" then
     return nil, nil, string.format("'%s' is %s, '%s' %s", field.name, article[field.type], value, article[other.type])
   end
   if is_numeric(field) and kind_of(field.unit) ~= kind_of(other.unit) then

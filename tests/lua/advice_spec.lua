@@ -61,8 +61,9 @@ local small = { cluster = { gpus = 16, accelerator = "H100-SXM" }, parallelism =
                 model = { architecture = "dense", total = "70B", layers = 80 } }
 
 -- A plan of it under a site with that body of a rule → its warning of the rule, its reason, with how many other specs the rule failed.
-local function with_rule(body)
-  local folder = files.directory { ["site.lua"] = 'site "s"\nreject { id = "elsewhere", when = function(f) ' .. body .. ' end, message = "no" }\n' }
+local function with_rule(body, more)
+  local folder = files.directory { ["site.lua"] = 'site "s"\nreject { id = "elsewhere", when = function(f) ' .. body .. ' end, message = "no" }\n'
+                                                  .. (more or "") }
   local what_if = require "pipeplan.plan.what_if"
   local layout, failed = what_if.layout, 0
   function what_if.layout(...)
@@ -84,6 +85,9 @@ describe("advice", function()
     assert.same({ nil, "does_not_fit", 0 }, { with_rule "return f.peak_bytes > 1e30" })
     local told, reason, failed = with_rule "while true do local _ = f.peak_bytes end"
     assert.same({ "does_not_fit", 1 }, { reason, failed })
+    -- the rules behind it have a budget of their own
+    local behind = 'warn { id = "behind", when = function(f) local gpus = f.gpus return gpus == 16 end, message = "behind" }\n'
+    assert.equal("does_not_fit", select(2, with_rule("while f.gpus ~= 16 do local _ = f.gpus end return false", behind)))
     assert.matches("^rule 'elsewhere' .*: over budget: more than 100000000 units of work: with a spec that was tried for advice", told)
     told, reason, failed = with_rule "return f.peak_bytes.of > 1"
     assert.equal("does_not_fit", reason)

@@ -67,6 +67,8 @@ describe("a condition", function()
       ["schedule = 'dualpip'"] = "schedule: no schedule 'dualpip', did you mean 'dualpipe'?",
       ["recompute = 'al'"] = "recompute: no recompute 'al', expected one of none, selective, modules, full",
       ["schedule = { '1f1b', 'zbh1' }"] = "schedule: no schedule 'zbh1', did you mean 'zb_h1'?",
+      ["schedule = equal 'schedules'"] = "schedule: 'schedule' is a name, 'schedules' a list",
+      ["gpus = equal 'schedules'"] = "gpus: 'gpus' is an integer, 'schedules' a list",
       ["gpus = under 'small_run_gpu'"] = "gpus: no parameter or field 'small_run_gpu', did you mean 'small_run_gpus'?",
       ["gpus = under 'slow_link'"] = "gpus: 'gpus' is in gpu, 'slow_link' in byte/s",
       ["gpus = under 'architecture'"] = "gpus: 'gpus' is an integer, 'architecture' a name",
