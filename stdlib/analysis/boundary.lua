@@ -4,6 +4,7 @@ boundary.lua: specs at the edges of rules: for each rule one for which it holds,
 side. What two policies, or a policy and a wrong version of it, may judge differently shows there.
 
   boundary.specs({ policy, … } [, jobs]) → { spec, … }, each once, in the order of the rules; the same for any number of jobs
+      as long as functions keep to their budget
 
 Cost: a few small searches per rule and condition (realise.lua), in `jobs` processes.
 ]]

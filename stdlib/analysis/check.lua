@@ -456,12 +456,15 @@ function check.policy(policy, options)
   local self = setmetatable({ policy = policy, list = {}, witnesses = not options or options.witnesses ~= false,
                               found = 0, unreached = 0 }, collector)
   local rules = all_rules(policy)
+  local function add(...) return self:add(...) end
+  plausible.check(policy, rules, add)
+  for _, finding in ipairs(self.list) do
+    if finding.code == "function_fails" then self.witnesses = false end  -- what shows other findings would be planned by it too
+  end
   check_together(self, policy, rules)
   check_refusals(self, policy)
   check_parameters(self, policy, rules)
   check_names(self, rules)
-  local function add(...) return self:add(...) end
-  plausible.check(policy, rules, add)
   ineffective.check(policy, rules, add)
   check_overrides(self, policy)
   check_files(self, policy)

@@ -3,7 +3,7 @@
 ordinary.lua: what a rule says of ordinary candidates: those of a few specs under the default policy. An error of its function there is one
 that some user will see; the same answer for all of them is rarely meant.
 
-  ordinary.asked(rule, policy) → { yes =, no =, message = of the first error or nil }: of its function
+  ordinary.asked(rule, policy) → { yes =, no =, message = of the first error or nil, spent = budgets that it took }: of its function
   ordinary.held(rule) → for how many its conditions hold, of how many; nil where they say nothing of candidates. What they say of the run
     and its cluster is left out: a rule that is about other runs is no slip.
 
@@ -103,23 +103,28 @@ end
 local kind_of = { row = "early", kernel = "early", reject = "simulated", refuse = "simulated", prefer = "simulated", warn = "plan",
                   invariant = "plan" }
 
+-- As a plan asks it: with one budget, once for equal values of what it reads.
 function ordinary.asked(rule, policy)
-  local out = { yes = 0, no = 0 }
-  for _, record in ipairs(records(kind_of[rule.verb])) do
-    policy.host:refill()
-    if engine.conditions.match(record, conditions.engine(rule)) then
-      local good, answer, _, unknown = failure.try(functions.ask, rule, policy, record, functions.late_of(record))
+  local out, compiled, asked = { yes = 0, no = 0 }, conditions.engine(rule), functions.memo()
+  local list = records(kind_of[rule.verb])
+  policy.host:refill()
+  for _, record in ipairs(list) do
+    if engine.conditions.match(record, compiled) then
+      local late = functions.late_of(record) or {}
+      local good, answer, unknown = failure.try(asked.answer, asked, rule, policy, function(field) return record[field] end,
+                                                function(field) return late[field] end)
       if not good then
         out.message = tostring(answer)
-        return out
       elseif unknown then
         out.message = string.format("it reads '%s', which is not known where a %s is decided", unknown, rule.verb)
-        return out
       end
+      if out.message then break end
       local said = answer and "yes" or "no"
       out[said] = out[said] + 1
     end
   end
+  local usage = policy.host:usage()
+  out.spent = usage.work / usage.work_limit
   return out
 end
 

@@ -20,6 +20,8 @@ local vocabulary = require "pipeplan.vocabulary"
 
 local plausible = {}
 
+local BUDGETS = 3   -- of functions that ordinary candidates are asked by: where they took more no further one is asked
+
 -- The least that a quantity of a cluster's or run's size can be: under it a unit or a prefix was forgotten.
 local least_of_unit = { byte = 1 << 30, ["byte/s"] = 1e8 }   -- 1 GiB; 0.8 Gb/s
 local least_of_field = { tokens = 1e6, total_parameters = 1e6, active_parameters = 1e6 }
@@ -174,7 +176,7 @@ local function check_comparisons(policy, rule, add)
   end
 end
 
--- Of a function that is no condition what it says of ordinary candidates.
+-- Of a function that is no condition what it says of ordinary candidates → budgets that it took.
 local function check_answers(policy, rule, add)
   local asked = ordinary.asked(rule, policy)
   if asked.message then
@@ -182,6 +184,7 @@ local function check_answers(policy, rule, add)
   elseif asked.yes > 0 and asked.no == 0 and loosening.guards[rule.verb] then
     add("function_constant", rule, "%s '%s': its function says yes to all of %d ordinary candidates", rule.verb, rule.id, asked.yes)
   end
+  return asked.spent
 end
 
 -- Are two names the same but for a letter too many, one too few, or two that changed places?
@@ -241,6 +244,7 @@ local function check_tolerance(at, title, value, bare, add)
 end
 
 function plausible.check(policy, rules, add)
+  local left = BUDGETS
   for _, rule in ipairs(rules) do
     for _, condition in ipairs(rule.conditions) do check_condition(rule, condition, add) end
     messages.check(rule, add)
@@ -248,7 +252,7 @@ function plausible.check(policy, rules, add)
     if rule.when then
       check_function(policy, rule, add)
       check_comparisons(policy, rule, add)
-      check_answers(policy, rule, add)
+      if left > 0 then left = left - check_answers(policy, rule, add) end
     end
   end
   check_open_names(rules, add)

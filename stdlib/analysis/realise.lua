@@ -9,7 +9,7 @@ degrees of parallelism are fixed, the rest (what follows from the model, the net
         that the plan is about that candidate; fields is the candidate. planned: a table that several calls with the same policy share,
         so that none plans again what another did
 
-Deterministic. Cost: at most `tries` plans of small searches.
+Deterministic. Cost: at most `tries` plans of small searches; of the policy's budget all drafts together take one, and the rest of a draft.
 ]]
 
 local boxes = require "pipeplan.analysis.boxes"
@@ -264,26 +264,37 @@ local function request_conditions(rules)
   return list
 end
 
--- What a function returns, or nil when it answers that a draft is no spec; any other error is one of ours and goes on.
-local function unless_answered(run, ...)
-  local good, result = failure.try(run, ...)
-  if good then return result end
-  if not failure.is(result) then error(result, 0) end
-  return nil
+local spent = setmetatable({}, { __mode = "k" })   -- by policy: budgets that drafts took of it
+
+-- failure.try(run, …) with a whole budget; false where drafts took one together: a function that takes long does so with each.
+local function try_draft(policy, run, ...)
+  if (spent[policy] or 0) >= 1 then return false end
+  policy.host:refill()
+  local answers = table.pack(failure.try(run, ...))
+  local usage = policy.host:usage()
+  spent[policy] = (spent[policy] or 0) + usage.work / usage.work_limit
+  return table.unpack(answers, 1, answers.n)
 end
 
--- The candidates of a draft, or nil when it is no spec, or when what follows from the request alone rules it out.
-local function open(policy, draft, wanted)
-  policy.host:refill()
-  local request = unless_answered(spec.from_table, copy(draft), ".")
-  local known = request and unless_answered(facts.of, request, policy)
-  if not known then return nil end
+local function candidates_of(policy, draft, wanted)
+  local request = spec.from_table(copy(draft), ".")
+  local known = facts.of(request, policy)
   for _, condition in ipairs(request_conditions(wanted.holds)) do
     local value = condition.value
     if type(value) ~= "table" and not require("engine").conditions.match(known.record, { condition }) then return nil end
   end
-  return unless_answered(candidates.open, { request = request, policy = policy, record = known.record, arguments = known.arguments,
-                                            fixed = request.parallelism, no_comparison = true })
+  local set = candidates.open { request = request, policy = policy, record = known.record, arguments = known.arguments,
+                                fixed = request.parallelism, no_comparison = true }
+  return set, rows_of(set, wanted)
+end
+
+-- The candidates of a draft and the rows that show what is wanted, or nil: it is no spec, what follows from the request alone rules it
+-- out, or no row shows it. An error that is no answer is one of ours and goes on.
+local function open(policy, draft, wanted)
+  local good, set, mask = try_draft(policy, candidates_of, policy, draft, wanted)
+  if good then return mask and #mask > 0 and set or nil, mask end
+  if set ~= nil and not failure.is(set) then error(set, 0) end
+  return nil
 end
 
 -- Fixes the layout of a row, and its recipe where it is not the first that may be chosen, so that a plan of the spec is about it.
@@ -305,9 +316,10 @@ end
 local function is_plannable(policy, draft, planned)
   local key = json.encode(draft)
   if planned[key] == nil then
-    policy.host:refill()
-    local good, problem = failure.try(function() return plan.plan { request = spec.from_table(copy(draft), "."), policy = policy } end)
-    planned[key] = good or not failure.is(problem)
+    local good, problem = try_draft(policy, function()
+      return plan.plan { request = spec.from_table(copy(draft), "."), policy = policy }
+    end)
+    planned[key] = good or problem ~= nil and not failure.is(problem)
   end
   return planned[key]
 end
@@ -315,10 +327,8 @@ end
 -- What shows it in a spec that `plan` accepts: { spec, fields, clear: nothing else drops it }, or nil. Where only what is clear is wanted,
 -- nothing else is planned.
 local function accepted(policy, draft, wanted, only_clear)
-  local set = open(policy, draft, wanted)
+  local set, mask = open(policy, draft, wanted)
   if not set then return nil end
-  local mask = rows_of(set, wanted)
-  if #mask == 0 then return nil end
   local row, clear = telling(set, mask, wanted)
   local found = { spec = draft, fields = set.c:row(row), clear = clear }
   if only_clear and not clear then return found end
@@ -335,9 +345,8 @@ function realise.spec(policy, wanted)
     local draft = combination(choices, n)
     if not draft or left == 0 then break end
     if best then left = left - 1 end
-    local set = open(policy, draft, wanted)
-    local mask = set and rows_of(set, wanted)
-    if mask and #mask > 0 then
+    local set, mask = open(policy, draft, wanted)
+    if set then
       local shown = fixed(draft, set, (telling(set, mask, wanted)))
       local found = accepted(policy, shown, wanted, best) or accepted(policy, draft, wanted, best)
       if found and found.clear then return found end

@@ -307,6 +307,31 @@ describe("policy check", function()
     assert.is_true(left_out >= 9)
   end)
 
+  -- docs/policy.md: a policy cannot hang it. A rule that takes a whole budget when it is asked takes as much of each spec that is tried.
+  it("takes a few budgets at most, whatever functions take", function()
+    local never, loop = "while true do local _ = f.tensor_parallel end", "for i = 1, %s do local _ = f.tensor_parallel end"
+    local many = {}
+    for i = 1, 9 do many[i] = string.format([[reject { id = "e%d", message = "no", when = function(f) %s end }]], i, never) end
+    local slow_elsewhere = [[reject { id = "slow", message = "no", when = function(f)
+      ]] .. loop:format "f.gpus == 64 and f.layers ~= 80 and 20000 or 1" .. [[ return f.tensor_parallel == 3 end }]]
+    for _, case in ipairs {
+      { many[1], fails = 1 }, { table.concat(many, "\n"), fails = 3 }, { slow_elsewhere, fails = 0 },
+      { [[reject { id = "dear", message = "no", when = function(f) ]] .. loop:format "60000" .. [[ error "no" end }]], fails = 1 },
+    } do
+      local policy = pipeplan.policy(files.write("site.lua", case[1]), { date = "2026-11-27", work = 1000000 }).policy
+      local host, spent = policy.host, 0
+      policy.host = setmetatable({}, { __index = function(_, name)
+        return function(_, ...)
+          if name == "refill" then spent = spent + host:usage().work / host:usage().work_limit end
+          return host[name](host, ...)
+        end
+      end })
+      assert.equal(case.fails, #with_code(check.policy(policy, { witnesses = true }), "function_fails"), case[1])
+      policy.host:refill()
+      assert.is_true(spent < 5, spent .. " budgets: " .. case[1])
+    end
+  end)
+
   it("knows which parameters the planner itself reads", function()
     local found = {}
     for _, directory in ipairs { "plan", "policy", "report", "input", "cli" } do
