@@ -829,6 +829,7 @@
 --- the run
 ---@class pipeplan.plan.training
 ---@field batch_ramp? pipeplan.plan.training.batch_ramp[] segments of a batch that grows; null when it is constant
+---@field padding? number of a sequence that fills it up, and trains none of `tokens`
 ---@field precision string of matrix products
 ---@field recompute string[] what is computed again in the backward
 ---@field sequence_length integer tokens of a sequence

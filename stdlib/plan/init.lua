@@ -45,7 +45,7 @@ local function base(request, policy, known)
       fabric = cluster.network.fabric, network_bytes_per_second = cluster.network.per_gpu, scale_up_gpus = cluster.network.scale_up_gpus,
       scale_up_bytes_per_second = cluster.network.scale_up_per_gpu, price_per_gpu_hour = cluster.price_per_gpu_hour,
     },
-    training = { tokens = training.tokens, sequence_length = training.sequence_length, precision = training.precision,
+    training = { tokens = training.tokens, sequence_length = training.sequence_length, padding = training.padding, precision = training.precision,
                  tower = model.tower_parameters and (model.shape.tower_frozen and "frozen" or "trained"),
                  recompute = lists.sorted_keys(training.recompute) },
     one_gpu = known.one_gpu, assumptions = known.assumptions, warnings = {}, reasons = {}, dropped = {},

@@ -164,6 +164,7 @@ local properties = {
     tokens = number "training volume", sequence_length = whole "tokens of a sequence", precision = text "of matrix products",
     tower = optional(one_of({ "trained", "frozen" }, "the tower of images, where the model has one")),
     recompute = list(text "a module", "what is computed again in the backward"),
+    padding = optional(fraction "of a sequence that fills it up, and trains none of `tokens`"),
     batch_ramp = optional(list(object({
       first_token = number "where it begins", global_batch_size = whole "sequences of a step", microbatches = optional(whole "M"),
       step_seconds = optional(seconds "one step"), bubble_fraction = optional(fraction "mean idle share"),

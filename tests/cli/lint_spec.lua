@@ -102,6 +102,15 @@ describe("pipeplan lint --plan", function()
     assert.same({ 0, "" }, { result.status, result.stderr }, result.stdout)
   end)
 
+  it("counts what fills sequences up as read, and not as trained", function()
+    local padded = " - --padding 0.25 --format "
+    local answer = files.write("padded.json", program.run("plan" .. padded .. "json", spec).stdout)
+    local text = program.run("plan" .. padded .. "megatron", spec).stdout
+    local whole = text:gsub("%-%-train%-samples %d+", "--train-samples 488281250")   -- 1e12 / 2048
+    assert.equal(0, lint(quoted(files.write("padded.sh", text)) .. " --plan " .. answer).status)
+    assert.matches("error[plan.training_tokens]", lint(quoted(files.write("whole.sh", whole)) .. " --plan " .. answer).stdout, 1, true)
+  end)
+
   -- Primus's runner takes the number of GPUs from its command line or Slurm: AMD-AGI/Primus @fd1eeabb, runner/primus-cli-direct.sh
   it("notes what nobody knows of a launch that does not say how many GPUs it gets", function()
     local function in_format(format)

@@ -100,7 +100,7 @@ describe("the table of a framework", function()
       local seen = {}
       for _, key in ipairs(entry.keys) do
         known(key, { "key", "field", "type", "values", "default", "default_of", "present", "written", "silent", "wants", "note", "base", "value", "same",
-                     "least", "unset", "needed", "unread", "assumed" }, key.key)
+                     "least", "positive", "unset", "needed", "unread", "assumed" }, key.key)
         known(key.unread or {}, { "field", "what" }, key.key)
         known(key.assumed or {}, { "field", "value", "why" }, key.key)
         assert.is_true(not key.assumed or is_field(key.assumed.field), key.key)

@@ -27,6 +27,15 @@ local function written(name, training, changes)
   return writer.write(name, plan, request, plan_for)
 end
 
+-- 10e9 tokens of sequences of 2,048, a quarter of which trains nothing: 10e9 / (2048 · 0.75) = 6,510,416.7 sequences, 50,862.6 batches of 128
+it("a launch reads as many sequences as train the plan's tokens", function()
+  for name, want in pairs { megatron = "--train-samples 6510417", bridge = "train.train_iters=50863", torchtitan = "--training.steps 50863",
+                            primus = "train_iters: 50863", flagscale = "train_samples: 6510417" } do
+    local text = assert(written(name, { padding = 0.25 }))
+    assert.truthy(text:find(want, 1, true), name .. text)
+  end
+end)
+
 describe("a launch of what a framework has no key for", function()
   -- of 1,800 arguments of megatron-core 0.19.2 two speak of a rank like that, --q-lora-rank and --kv-lora-rank of MLA (training/arguments.py:
   -- 3381-3384): adapters are no part of Megatron-LM

@@ -11,6 +11,7 @@ local json = require "pipeplan.base.json"
 local reads = require "pipeplan.analysis.lint.reads"
 local shapes = require "pipeplan.analysis.lint.shapes"
 local vocabulary = require "pipeplan.vocabulary"
+local volume = require "pipeplan.catalog.frameworks.volume"
 
 local against = {}
 
@@ -115,10 +116,10 @@ local function value_at(object, path)
 end
 
 -- "0:3072 117250000000:6144" of a plan's ramp, and of Megatron's own words for one.
-local function ramp_of_plan(ramp)
+local function ramp_of_plan(plan, ramp)
   local list = {}
   for i, step in ipairs(type(ramp) == "table" and ramp or {}) do
-    list[i] = string.format("%.0f:%.0f", step.first_token, step.global_batch_size)
+    list[i] = string.format("%.0f:%.0f", volume.tokens(plan, step.first_token), step.global_batch_size)
   end
   return list
 end
@@ -166,7 +167,8 @@ local function wanted_of(plan, field)
   if field == "microbatch_group_size" then return interleaved and (value or plan.parallelism.pipeline) or nil end
   if field == "gpus_used" then return value or value_at(plan, "cluster.gpus") end
   if field == "recompute" then return sorted(value or {}) end
-  if field == "training.batch_ramp" then return ramp_of_plan(value) end
+  if field == "training.batch_ramp" then return ramp_of_plan(plan, value) end
+  if field == "training.tokens" then return volume.tokens(plan, value) end
   local first = value_at(plan, "training.batch_ramp")
   if type(first) == "table" and first[1] and (field == "global_batch_size" or field == "microbatches") then return first[1][field] end
   return value

@@ -5,6 +5,7 @@
 local lists = require "pipeplan.base.lists"
 local unsaid = require "pipeplan.catalog.frameworks.megatron_unsaid"
 local writes = require "pipeplan.catalog.frameworks.megatron_writes"
+local volume = require "pipeplan.catalog.frameworks.volume"
 
 local bridge = {}
 
@@ -70,9 +71,7 @@ bridge.keys = lists.with(writes, {
   ["train.rampup_batch_size"] = nothing,
   mixed_precision = bridge.precision,
   ["--fp8-param-gather"] = nothing,   -- in the section
-  ["--train-iters"] = function(f)
-    return math.max(1, math.floor(f.plan.training.tokens / (f.plan.training.sequence_length * f.plan.global_batch_size) + 0.5))
-  end,
+  ["--train-iters"] = function(f) return volume.steps(f.plan) end,
 })
 
 function bridge.unsaid(f)

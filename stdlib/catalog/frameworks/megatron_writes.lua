@@ -5,6 +5,7 @@
 -- or false: the key is not written.
 
 local lists = require "pipeplan.base.lists"
+local volume = require "pipeplan.catalog.frameworks.volume"
 
 -- Layers as Megatron-LM writes which of them have experts: 1, or "([0]*3+[1]*58)".
 local function pattern_of(shape)
@@ -57,7 +58,9 @@ local function overlaps_experts(facts) return facts.plan.schedule == "interleave
 
 local function ramp_of(facts)
   local parts = {}
-  for i, step in ipairs(facts.plan.training.batch_ramp or {}) do parts[i] = string.format("%.0f:%d", step.first_token, step.global_batch_size) end
+  for i, step in ipairs(facts.plan.training.batch_ramp or {}) do
+    parts[i] = string.format("%.0f:%d", volume.tokens(facts.plan, step.first_token), step.global_batch_size)
+  end
   return parts[1] and table.concat(parts, " ") or nil
 end
 
@@ -141,7 +144,7 @@ local writes = {
   ["--overlap-moe-expert-parallel-comm"] = overlaps_experts,
   ["--overlap-grad-reduce"] = function(f) return (f.request.training.data_overlap or 0) > 0 and not in_v(f) end,
   ["--overlap-param-gather"] = function(f) return (f.request.training.data_overlap or 0) > 0 and f.training.zero > 0 and not in_v(f) end,
-  ["--train-samples"] = function(f) return math.floor(f.plan.training.tokens / f.plan.training.sequence_length + 0.5) end,
+  ["--train-samples"] = function(f) return volume.samples(f.plan) end,
 }
 
 return writes

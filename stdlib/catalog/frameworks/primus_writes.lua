@@ -5,6 +5,7 @@
 local lists = require "pipeplan.base.lists"
 local unsaid = require "pipeplan.catalog.frameworks.megatron_unsaid"
 local writes = require "pipeplan.catalog.frameworks.megatron_writes"
+local volume = require "pipeplan.catalog.frameworks.volume"
 
 local primus = {}
 
@@ -55,9 +56,7 @@ primus.keys = lists.with(writes, {
   enable_primus_turbo = function(f) return is_turbo(f) or nil end,
   use_turbo_deepep = function(f) return is_turbo(f) or nil end,
   moe_router_dtype = function(f) return is_turbo(f) and "fp32" or nil end,
-  ["--train-iters"] = function(f)
-    return math.max(1, math.floor(f.plan.training.tokens / (f.plan.training.sequence_length * f.plan.global_batch_size) + 0.5))
-  end,
+  ["--train-iters"] = function(f) return volume.steps(f.plan) end,
   rampup_batch_size = nothing,
   patch_zero_bubble = function(f) return splits(f) or nil end,
   enable_zero_bubble = nothing,   -- on in the presets

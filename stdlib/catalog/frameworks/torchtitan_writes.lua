@@ -8,6 +8,7 @@
 
 local lists = require "pipeplan.base.lists"
 local models = require "pipeplan.catalog.frameworks.torchtitan_models"
+local volume = require "pipeplan.catalog.frameworks.volume"
 
 local writes = {}
 
@@ -112,9 +113,7 @@ writes.keys = {
   ["training.disable_cuda_graphs"] = function(f) return writes.without_graphs(f.request.training, f.plan) end,
   ["training.dtype"] = function() return nil end,
   ["training.mixed_precision_param"] = function(f) return f.plan.training.precision == "fp32" and "float32" or "bfloat16" end,
-  ["training.steps"] = function(f)
-    return math.floor(f.plan.training.tokens / (f.plan.training.sequence_length * f.plan.global_batch_size) + 0.5)
-  end,
+  ["training.steps"] = function(f) return volume.steps(f.plan) end,
   ["optimizer.implementation"] = function(f)
     if f.request.training.moments == "bf16" then return "fused_opt_states_bf16" end
     return (f.request.training.unfused or {}).optimizer and "foreach" or "fused"
