@@ -10,51 +10,14 @@ local engine = require "engine"
 local facts = require "pipeplan.plan.facts"
 local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
+local guard = require "pipeplan.plan.guard"
 local kernels = require "pipeplan.catalog.kernels"
 local laws = require "pipeplan.plan.framework"
 local layout = require "pipeplan.base.layout"
-local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
 local message = require "pipeplan.policy.message"
 
 local advise = {}
-
--- -------------------------------------------------------------------------------------------------------------------- the record
-
--- Of the ranks of a plan what rules ask of any or of every one of them: the least and the most.
-local function of_ranks(record, plan, makespan)
-  local function note(name, value)
-    local least, most = "least_rank_" .. name, "most_rank_" .. name
-    record[least] = math.min(record[least] or value, value)
-    if name ~= "bytes" then record[most] = math.max(record[most] or value, value) end
-  end
-  local idle = plan.bubble.idle_per_rank_seconds or {}
-  for i, rank in ipairs(plan.memory.ranks) do
-    local layers = 0
-    for _, stage in ipairs(rank.stages) do
-      layers = layers + plan.layers_per_stage[stage % #plan.layers_per_stage + 1]
-    end
-    note("bytes", rank.total_bytes)
-    note("layers", layers)
-    note("stages", #rank.stages)
-    if idle[i] then note("idle", idle[i] / makespan) end
-  end
-end
-
--- All fields of the finished plan, for rules and messages that read them.
-function advise.record(plan, known, result)
-  local record = lists.with(known.record, result.fields)
-  record.status = plan.status
-  if plan.host then record.host_optimizer_bytes, record.host_memory = plan.host.optimizer_bytes, plan.host.memory_bytes end
-  local avoidable = result.avoidable and result.avoidable.fields
-  if avoidable and plan.step_seconds and plan.parallelism.pipeline > 1 then
-    record.pipeline_avoidable_error = accuracy.comparisons.pipeline
-    record.avoidable_tensor_parallel = avoidable.tensor_parallel
-    record.avoidable_sharding = avoidable.sharding
-  end
-  if plan.memory then of_ranks(record, plan, result.evaluation.makespan_seconds) end
-  return record
-end
 
 -- ---------------------------------------------------------------------------------------------------------------------- warnings
 
@@ -206,7 +169,7 @@ local function fallback_depth(plan, result)
     if plan.parallelism.pipeline % depth == 0 then
       local answer = depth > 1 and result.why("pipeline_parallel", depth)
       if answer and answer.verdict == "lost" and answer.fields and answer.fields.step_seconds
-         and answer.fields.schedule == plan.schedule then
+         and answer.fields.schedule == plan.schedule and guard.allows(result.set, answer.row) then
         result.fallback = answer
         return plan.schedule, answer.fields
       end
@@ -350,7 +313,7 @@ local function tried_microbatches(plan, request, policy, record, modules)
 end
 
 -- Fills `plan` with advice. asked: the request before the plan chose what the spec leaves out; segments: from measure.fill; record: of
--- advise.record.
+-- record.of.
 function advise.fill(plan, request, asked, policy, known, result, segments, record)
   plan.advice = {}
   plan.warnings = advise.warnings(request, policy, record,

@@ -24,12 +24,12 @@ choose.choose{
   schedule_wanted  first name of that row as written; nil: the schedule is fixed, or there is no pipeline
   replaced         the plan's schedule is not the wanted one
   dropped          { rule, count, at_least, nearest } each, count falling
-  alternatives     { schedule, row, candidates, at_plan_layout, fields, fits, why_not } each
-  dominated_by     { schedule, gain_fraction, row, candidates, fields, tie } each, gain falling
-  runner_up        { row, fields, candidates } of the fastest survivor of another layout or schedule, or nil
+  alternatives     { schedule, row, candidates, set, at_plan_layout, fields, fits, why_not } each
+  dominated_by     { schedule, gain_fraction, row, candidates, set, fields, tie } each, gain falling
+  runner_up        { row, fields, candidates, set } of the fastest survivor of another layout or schedule, or nil
   frontier         function() → the same of survivors of which none is faster with as few bytes, fastest first: it searches
   kernel           { name | false, id, use, why, given, statement } or nil at EP 1
-  avoidable        { row, fields, candidates }: the best candidate without a pipeline, or nil
+  avoidable        { row, fields, candidates, set }: the best candidate without a pipeline, or nil
   why              why.of(set, …): function(field, value, what_if) → answer
   steps            how the plan was decided, in words
 
@@ -51,6 +51,7 @@ local choices = require "pipeplan.plan.choices"
 local compare = require "pipeplan.plan.compare"
 local format = require "pipeplan.base.format"
 local framework = require "pipeplan.plan.framework"
+local guard = require "pipeplan.plan.guard"
 local lists = require "pipeplan.base.lists"
 local recipe = require "pipeplan.input.recipe"
 local rank = require "pipeplan.plan.rank"
@@ -293,13 +294,26 @@ local function decide(context)
   return result
 end
 
+-- The same of what nobody asked for: it is rejected where an invariant forbids its plan, as the plan itself is once it is finished.
+local function judged(context)
+  local result = decide(context)
+  local broken = result.row and guard.of_row(result.set, result.row) or {}
+  if #broken > 0 then
+    result.status, result.reasons = "rejected", broken
+    result.judged, result.row = result.row, nil
+  end
+  return result
+end
+
 -- -------------------------------------------------------------------------------------------------------------------------- recommend
 
 local function choice_of(set, row)
   return set.context.arguments.choices[set.c:choice(row)]
 end
 
+-- nil where an invariant forbids it.
 local function recommendation(set, row, why, source, freed)
+  if not guard.allows(set, row) then return nil end
   set.c:simulate(row)
   return { candidates = set.c, row = row, fields = set.c:row(row), evaluation = set.c:evaluate(row), why = why, source = source,
            freed = freed, choice = choice_of(set, row), optimizer_offload = set.context.offload }
@@ -367,7 +381,7 @@ end
 local function with_offload(context)
   local request = lists.with(context.request, { training = lists.with(context.request.training, { optimizer_offload = 1 }) })
   local offloaded = with_recipe(context, { optimizer_offload = 1 })
-  return lists.with(offloaded, { offload = 1, request = request,
+  return lists.with(offloaded, { offload = 1, request = request, record = lists.with(context.record, { optimizer_offload = 1 }),
                                  arguments = lists.with(offloaded.arguments, { device = recipe.device(request, false) }) })
 end
 
@@ -455,9 +469,9 @@ local function recommend(context, result)
   for _, entry in ipairs(freed_contexts(context, result)) do
     local other = decide(entry[1])
     -- what no row lists is planned where nothing else is left, but not recommended
-    if other.status == "planned" and other.set.listed:has(other.row) then
-      return recommendation(other.set, other.row, entry[3], "freed", entry[2])
-    end
+    local found = other.status == "planned" and other.set.listed:has(other.row)
+                  and recommendation(other.set, other.row, entry[3], "freed", entry[2])
+    if found then return found end
   end
   local row = not result.judged and compare.alone(result.set)
   return row and recommendation(result.set, row, "no pipeline: nothing else is left of these GPUs and this batch",
@@ -485,20 +499,24 @@ local function context_of(arguments)
            fixed = arguments.request.parallelism or {} }
 end
 
--- The layout that choose would plan, as c:evaluate gives it, with its choice of the recipe; or nil: for who only asks whether there is one.
+-- The layout that choose would plan, as c:evaluate gives it, with its choice of the recipe; or nil, also where an invariant forbids it: for
+-- who only asks whether there is one.
 function choose.layout(arguments)
   local set = candidates.open(lists.with(context_of(arguments), { no_comparison = true }))
   local choice = rank.pick(set, set.main)
-  if not choice then return nil end
+  if not choice or #guard.of_row(set, choice.row) > 0 then return nil end
   return set.c:evaluate(choice.row), choice_of(set, choice.row)
 end
 
--- What choose would decide, without what only a finished plan needs: status, reasons, decision, candidates and row (or judged), fields.
+-- What would be planned, invariants asked, without what only a finished plan needs: status, reasons, decision, candidates and row (or
+-- judged), fields.
 function choose.outcome(arguments)
-  local result = decide(context_of(arguments))
+  local result = judged(context_of(arguments))
   local set, choice = result.set, result.choice
   if choice then
     result.fields, result.decision = result.candidates:row(choice.row), choice.group.decision
+  end
+  if result.row then
     local replaced = choice.group.wanted ~= nil and not is_wanted(set, choice.group, result.fields.schedule)
     result.reasons = replaced and replacement(set, choice) or {}
   end
@@ -507,7 +525,7 @@ end
 
 -- Why choose would plan nothing: the first of its reasons, with what the fullest rank's bytes are where these are the reason.
 function choose.obstacle(arguments)
-  local result = decide(lists.with(context_of(arguments), { no_comparison = true }))
+  local result = judged(lists.with(context_of(arguments), { no_comparison = true }))
   local reason = assert(result.reasons)[1]
   if reason.kind == "memory" and result.judged then
     reason.message = reason.message .. reasons.bytes(result.candidates, result.judged)
@@ -535,7 +553,7 @@ function choose.choose(arguments)
   set:weigh(set.c:none())
   result.dropped = dropped(set, result.status == "planned")
   -- loaded when asked for: few plans are
-  result.why = function(...) return require("pipeplan.plan.why").of(set, choice, decide)(...) end
+  result.why = function(...) return require("pipeplan.plan.why").of(set, choice, judged)(...) end
   if arguments.explain then result.steps = require("pipeplan.plan.why").steps(set, choice) end
   return result
 end

@@ -52,7 +52,8 @@ local function alternative(set, recipe, here, name)
   local told = false
   for _, reason in ipairs(why_not) do told = told or reason.kind == "memory" end
   if fits == false and not told then why_not[#why_not + 1] = reasons.memory(set, row) end
-  return { schedule = name, row = row, candidates = set.c, at_plan_layout = #there > 0, fields = fields, why_not = why_not, fits = fits }
+  return { schedule = name, row = row, candidates = set.c, set = set, at_plan_layout = #there > 0, fields = fields,
+           why_not = why_not, fits = fits }
 end
 
 -- One entry for each other schedule that may be planned: at the plan's layout where it can be built there, else at its own best.
@@ -78,8 +79,8 @@ function compare.dominated_by(set, choice)
     if name ~= mine then row, faster = others:best(left & others:scheduled { name }, 0, limit) end
     if row then
       local gain = 1 - faster / seconds
-      list[#list + 1] = { schedule = name, gain_fraction = gain, row = row, candidates = others.c, fields = others.c:row(row),
-                          tie = gain < accuracy.comparison_fraction }
+      list[#list + 1] = { schedule = name, gain_fraction = gain, row = row, candidates = others.c, set = others,
+                          fields = others.c:row(row), tie = gain < accuracy.comparison_fraction }
     end
   end
   table.sort(list, function(a, b)
@@ -89,9 +90,9 @@ function compare.dominated_by(set, choice)
   return list
 end
 
--- A row with what it is of: { row, fields, candidates }.
+-- A row with what it is of: { row, fields, candidates, set }.
 local function found(set, row)
-  return { row = row, fields = set.c:row(row), candidates = set.c }
+  return { row = row, fields = set.c:row(row), candidates = set.c, set = set }
 end
 
 -- The fastest survivor of another layout or schedule.

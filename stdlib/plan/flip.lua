@@ -11,7 +11,8 @@ rule is among the reasons, or nothing is planned.
     effect        "planned: 1F1B at …", "row small_run decides: …", "refused by short_run"
     hints         path → a value that is known to be planned, tried however far it is
 
-Values that are tried: limits that rows, rejects and refusals set for the field, on either side, and the next ones that a layout can have.
+Values that are tried: limits that rows, rejects, refusals and invariants set for the field, on either side, and the next ones that a
+layout can have.
 Each answer was planned; nothing between the value and the spec's own was found that changes the outcome, of those values.
 Near is the ratio of two numbers; another name counts as much as twice the number.
 Cost: at most TRIES searches, fewer where a search is large.
@@ -81,10 +82,10 @@ end
 
 local sides = { "value", "low", "high" }
 
--- The limits that rows, rejects and refusals set for a field of a rule: numbers.
+-- The limits that rows, rejects, refusals and invariants set for a field of a rule: numbers.
 local function limits(policy, name, record)
   local list = {}
-  for _, verb in ipairs { "rows", "rejects", "refuses" } do
+  for _, verb in ipairs { "rows", "rejects", "refuses", "invariants" } do
     for _, rule in ipairs(policy[verb]) do
       for _, condition in ipairs(rule.conditions) do
         for _, side in ipairs(condition.field == name and sides or {}) do

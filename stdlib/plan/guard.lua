@@ -2,10 +2,15 @@
 -- guard.lua: what no planned result may satisfy: the policy's invariants, which are an answer (the plan is rejected); and what must hold of
 -- every plan, whatever the policy says, and is a bug where it does not.
 
+local candidates = require "pipeplan.plan.candidates"
 local conditions = require "pipeplan.policy.conditions"
 local format = require "pipeplan.base.format"
+local host = require "pipeplan.plan.host"
 local layout = require "pipeplan.base.layout"
+local lists = require "pipeplan.base.lists"
+local measure = require "pipeplan.plan.measure"
 local message = require "pipeplan.policy.message"
+local records = require "pipeplan.plan.record"
 local vocabulary = require "pipeplan.vocabulary"
 
 local guard = {}
@@ -33,11 +38,11 @@ local function reason_of(rule, plan, policy, record)
   }
 end
 
--- The invariants of the policy that a planned result breaks, as reasons. One of the default policy, with no other layer over it, is ours to
--- hold.
+-- The invariants of the policy that a planned result breaks, as reasons; of `plan` schedule, parallelism and microbatches are read. One of
+-- the default policy, with no other layer over it, is ours to hold.
 function guard.broken(plan, policy, record)
   local loosened, list = {}, {}
-  for _, entry in ipairs(plan.loosened) do loosened[entry.id] = true end
+  for _, entry in ipairs(policy.loosened or {}) do loosened[entry.id] = true end
   for _, rule in ipairs(policy.invariants) do
     if not (rule["unless"] and loosened[rule["unless"]]) and conditions.holds(rule, policy, record) then
       list[#list + 1] = reason_of(rule, plan, policy, record)
@@ -48,6 +53,73 @@ function guard.broken(plan, policy, record)
     end
   end
   return list
+end
+
+-- Does an invariant read what takes more than a candidate's row to tell?
+local function reads_more(policy)
+  for _, rule in ipairs(policy.invariants) do
+    if rule.when then return true end
+    for _, condition in ipairs(rule.conditions) do
+      for _, name in ipairs { condition.field, condition.ref or "", condition.low_ref or "", condition.high_ref or "" } do
+        local field = vocabulary.by_name[name]
+        if name ~= "status" and field and (field.scope == "plan" or name:find "^pipeline_avoidable") then return true end
+      end
+    end
+  end
+  return false
+end
+
+-- What guard.broken would say of the plan that a candidate's row would be. Those of the default policy alone hold of every plan.
+function guard.of_row(set, row)
+  local policy, context = set.policy, set.context
+  if #policy.layers == 1 then return {} end
+  set.c:simulate(row)
+  local choice, finished = context.arguments.choices[set.c:choice(row)], nil
+  if reads_more(policy) then
+    candidates.find_alone(set)
+    local evaluation, alone = set.c:evaluate(row), context.fixed.pipeline ~= 1 and candidates.alone(set)
+    finished = { evaluation = evaluation, host = host.of(context.request, choice.training, evaluation),
+                 avoidable = alone and set.c:row(alone) or nil }
+  end
+  local fields = set.c:row(row)
+  local record = records.of("planned", lists.with(context.record, choice.values), fields, finished)
+  local plan = { schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields), microbatches = fields.microbatches }
+  return guard.broken(plan, policy, record)
+end
+
+-- The same where nobody asked for that row; nil where one of them fails there, which the plan tells (what_if.try).
+local function broken_by(set, row)
+  if #set.policy.layers == 1 then return {} end
+  local good, broken = require("pipeplan.plan.what_if").try(set.policy, guard.of_row, set, row)
+  return good and broken or nil
+end
+
+-- Is it sure that no invariant forbids the plan that a row would be?
+function guard.allows(set, row)
+  local broken = broken_by(set, row)
+  return broken ~= nil and #broken == 0
+end
+
+-- Of what choose.choose compares a plan with (entries with `set` and `row`) leaves what the invariants allow; an alternative that only
+-- they forbid says so among its reasons.
+function guard.leave_out(result)
+  local function kept(entry) return guard.allows(entry.set, entry.row) and entry or nil end
+  local function kept_of(list)
+    local out = {}
+    for _, entry in ipairs(list) do out[#out + 1] = kept(entry) end
+    return out
+  end
+  for _, other in ipairs(result.alternatives) do
+    local open = other.fields and other.fields.step_seconds
+    for _, reason in ipairs(other.why_not) do open = open and (reason.kind == "framework" or reason.kind == "rank") end
+    local broken = open and broken_by(other.set, other.row) or {}
+    table.move(broken, 1, #broken, #other.why_not + 1, other.why_not)
+  end
+  result.dominated_by = kept_of(result.dominated_by)
+  result.runner_up = result.runner_up and kept(result.runner_up)
+  result.avoidable = result.avoidable and kept(result.avoidable)
+  local frontier = result.frontier
+  result.frontier = function() return kept_of(frontier()) end
 end
 
 -- What must hold of every plan.

@@ -13,6 +13,7 @@ local guard = require "pipeplan.plan.guard"
 local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
 local reasons = require "pipeplan.plan.reasons"
+local records = require "pipeplan.plan.record"
 local stated = require "pipeplan.input.stated"
 
 local plan = {}
@@ -153,7 +154,7 @@ local function forbidden(out, broken, request, policy, known, result)
   local rejected = base(request, policy, known)
   rejected.loosened, rejected.minimum, rejected.dropped = out.loosened, out.minimum, out.dropped
   rejected.status, rejected.reasons = "rejected", map(broken, reason_of)
-  local record = advise.record(rejected, known, result)
+  local record = records.of(rejected.status, known.record, result.fields)
   rejected.warnings = advise.warnings(request, policy, record)
   return rejected, record
 end
@@ -195,23 +196,29 @@ function plan.plan(arguments)
   local record
   if out.status == "planned" then
     local segments = measure.fill(out, request, known, result)
-    record = advise.record(out, known, result)
-    out.alternatives = measure.alternatives(result, known, out.step_seconds, out.parallelism)
-    out.without_pipeline = measure.without_pipeline(request, result, out.step_seconds)
-    if arguments.explain or arguments.frontier then out.frontier = measure.frontier(request, result, known, out) end
-    out.runner_up = measure.runner_up(result, known, out.step_seconds, out.parallelism)
-    advise.fill(out, request, asked, policy, known, result, segments, record)
-    for _, entry in ipairs(advice.beside(out, asked, result, known, all)) do table.insert(out.advice, entry) end
-    if arguments.shortlist then
-      out.shortlist = require("pipeplan.plan.shortlist").of(asked, policy, result, known, arguments.shortlist)
-    end
+    local avoidable = result.avoidable and result.avoidable.fields
+    record = records.of(out.status, known.record, result.fields,
+                        { evaluation = result.evaluation, host = out.host, avoidable = avoidable })
     guard.check(out)
     local broken = guard.broken(out, policy, record)
-    if #broken > 0 then out, record = forbidden(out, broken, request, policy, known, result) end
+    if #broken > 0 then
+      out, record = forbidden(out, broken, request, policy, known, result)
+    else
+      guard.leave_out(result)
+      out.alternatives = measure.alternatives(result, known, out.step_seconds, out.parallelism)
+      out.without_pipeline = measure.without_pipeline(request, result, out.step_seconds)
+      if arguments.explain or arguments.frontier then out.frontier = measure.frontier(request, result, known, out) end
+      out.runner_up = measure.runner_up(result, known, out.step_seconds, out.parallelism)
+      advise.fill(out, request, asked, policy, known, result, segments, record)
+      for _, entry in ipairs(advice.beside(out, asked, result, known, all)) do table.insert(out.advice, entry) end
+      if arguments.shortlist then
+        out.shortlist = require("pipeplan.plan.shortlist").of(asked, policy, result, known, arguments.shortlist)
+      end
+    end
   else
     local ways, there = tell_of_memory(out, asked, policy, result, no_count)
     out.advice = advice.otherwise(asked, policy, result, ways, out.gpus_needed, there)
-    record = advise.record(out, known, result)
+    record = records.of(out.status, known.record, result.fields)
     out.warnings = advise.warnings(request, policy, record)
   end
   if arguments.explain or arguments.why then

@@ -167,8 +167,8 @@ end
 -- Is what is planned with the changes this layout? Then its changes reproduce it.
 local function reproduced(request, policy, entry)
   local other = spec.laid(request, entry.changes)
-  local evaluation, known = what_if.layout(other or request, policy)
-  if not other or not evaluation then return false end
+  local good, evaluation, known = what_if.try(policy, what_if.layout, other or request, policy)
+  if not other or not good or not evaluation then return false end
   local values = known.record
   for _, field in ipairs { "tensor", "context", "expert", "expert_tensor", "data", "pipeline", "virtual", "schedule", "microbatches",
                            "step_seconds", "peak_bytes" } do
