@@ -7,6 +7,7 @@ planned, and what breaks is made smaller until nothing can be taken away.
   fixed_point     the whole layout of a plan, given as a spec, is not planned, or not as the same plan
   monotone        a spec that is planned is not planned any more when a reject or refusal is taken away, or a parameter moved the way that
                   its `loosens` says
+  function_fails  a rule's function fails, or spends the budget of a plan, after which no further spec is tried
 
   invariants.search(options of load, { random = N, seed =, specs = instead of those at the edges, progress? })
       → { { kind, rule, spec, message }, … }, specs tried
@@ -30,14 +31,17 @@ local SHRINKS = 80  -- smaller specs that are tried for one finding
 
 -- ------------------------------------------------------------------------------------------------------------------------- planning
 
--- The plan of a spec, or nil and the error when it raised one that is no answer.
+-- The plan of a spec; or nil, and what is broken where the error is none that the spec answers for: { rule, message, kind? }.
 local function plan_of(policy, object)
   local good, result = failure.try(function()
     return planner.plan { request = spec.from_table(copy(object)), policy = policy }
   end)
   if good then return result end
-  if failure.is(result) then return nil, nil end
-  return nil, tostring(result)
+  local message = tostring(result)
+  if not failure.is(result) then return nil, { message:match "the invariant ([%w_]+)" or "built-in", message } end
+  local over_budget = result.status == failure.status.over_budget
+  if not over_budget and result.status ~= failure.status.policy_error then return nil end
+  return nil, { message:match "^rule '(.-)'" or "built-in", message, "function_fails", over_budget = over_budget }
 end
 
 -- A plan's whole layout as a spec.
@@ -52,31 +56,32 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------- what must hold
 
--- Each takes a policy's context and a spec and returns what is broken: rule, message; or nil.
+-- Each takes a policy's context and a spec and returns what is broken: { rule, message, kind where it is another }; or nil.
 local checks = {}
 
 function checks.invariant(context, object)
-  local plan, problem = plan_of(context.policy, object)
-  if problem then return problem:match "the invariant ([%w_]+)" or "built-in", problem end
+  local plan, broken = plan_of(context.policy, object)
   for _, reason in ipairs(plan and plan.reasons or {}) do
     local rule = context.policy.rules[reason.id]
-    if rule and rule.verb == "invariant" then return reason.id, reason.message end
+    if rule and rule.verb == "invariant" then return { reason.id, reason.message } end
   end
-  return nil
+  return broken
 end
 
 function checks.fixed_point(context, object)
   local plan = plan_of(context.policy, object)
   if not plan or plan.status ~= "planned" or type(object.training.global_batch_size) == "table" then return nil end
-  local again = plan_of(context.policy, fixed(object, plan))
+  local again, broken = plan_of(context.policy, fixed(object, plan))
+  if broken then return broken end
   if not again or again.status ~= "planned" then
-    return again and again.reasons[1] and again.reasons[1].id or "none",
-           "its own layout, given as a spec, is " .. (again and again.status or "no spec")
+    return { again and again.reasons[1] and again.reasons[1].id or "none",
+             "its own layout, given as a spec, is " .. (again and again.status or "no spec") }
   end
   for field, value in pairs(plan.parallelism) do
-    if again.parallelism[field] ~= value then return "none", string.format("%s %s becomes %s", field, value, again.parallelism[field]) end
+    local other = again.parallelism[field]
+    if other ~= value then return { "none", string.format("%s %s becomes %s", field, value, other) } end
   end
-  if again.schedule ~= plan.schedule then return "none", plan.schedule .. " becomes " .. again.schedule end
+  if again.schedule ~= plan.schedule then return { "none", plan.schedule .. " becomes " .. again.schedule } end
   return nil
 end
 
@@ -84,9 +89,10 @@ function checks.monotone(context, object)
   local plan = plan_of(context.policy, object)
   if not plan or plan.status ~= "planned" then return nil end
   for _, loosened in ipairs(context.loosened) do
-    local other = plan_of(loosened.policy, object)
+    local other, broken = plan_of(loosened.policy, object)
+    if broken and broken[3] then return broken end
     if other and other.status ~= "planned" then
-      return loosened.rule, string.format("%s, and the spec is %s: %s", loosened.text, other.status, other.reasons[1].id)
+      return { loosened.rule, string.format("%s, and the spec is %s: %s", loosened.text, other.status, other.reasons[1].id) }
     end
   end
   return nil
@@ -136,18 +142,18 @@ local function smaller(object)
   return list
 end
 
--- The smallest spec found for which the same check breaks by the same rule.
-local function shrunk(context, kind, rule, object)
-  local left, message = SHRINKS, nil
+-- The smallest spec found for which the same check breaks by the same rule, and what it says there.
+local function shrunk(context, kind, was, object)
+  local left, message = SHRINKS, was[2]
   local again = true
   while again do
     again = false
     for _, candidate in ipairs(smaller(object)) do
       if left == 0 then return object, message end
       left = left - 1
-      local broken, said = checks[kind](context, candidate)
-      if broken == rule then
-        object, message, again = candidate, said, true
+      local broken = checks[kind](context, candidate)
+      if broken and broken[1] == was[1] and broken[3] == was[3] and not broken.over_budget then
+        object, message, again = candidate, broken[2], true
         break
       end
     end
@@ -204,12 +210,15 @@ function invariants.search(options, how)
   for i = 1, how.random or 0 do specs[#specs + 1] = random_spec((how.seed or 0) * 1000003 + i) end
   for number, object in ipairs(specs) do
     for _, kind in ipairs(order) do
-      local rule, message = checks[kind](context, object)
-      if rule and not seen[kind .. rule] then
-        seen[kind .. rule] = true
-        local small, said = shrunk(context, kind, rule, object)
-        list[#list + 1] = { kind = kind, rule = rule, spec = small, message = said or message }
+      local broken = checks[kind](context, object)
+      local found = broken and (broken[3] or kind)
+      if broken and not seen[found .. broken[1]] then
+        seen[found .. broken[1]] = true
+        local small, said = object, broken[2]
+        if not broken.over_budget then small, said = shrunk(context, kind, broken, object) end
+        list[#list + 1] = { kind = found, rule = broken[1], spec = small, message = said }
       end
+      if broken and broken.over_budget then return list, number end
     end
     if how.progress then how.progress(number, #specs) end
   end
