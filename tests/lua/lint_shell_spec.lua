@@ -72,6 +72,15 @@ describe("what a script does not know", function()
     assert.equal("p|$1?|x${HOME}?|$(date)?|${A%b}?|$((N*2))?", one "A=ab\np $1 x${HOME} $(date) ${A%b} $((N*2))\n")
   end)
 
+  -- POSIX.1-2024, Shell Command Language, 2.5.2: "$@" is a field for each argument, and none where there are none; so are bash's arrays
+  it("is any number of words of $@ and of an array, in quotes too, and of a variable outside of them", function()
+    local open = {}
+    script.run('A=(a "$@")\np "$@" "${@}" "${B[@]}" $C "$C" x"$@" "" "${A[@]}"\n', "case.sh", nil, function(words)
+      for i, word in ipairs(words) do open[i] = word.text .. (word.open and "…" or "") end
+    end)
+    assert.same({ "p", "$@…", "${@}…", "${B[@]}…", "$C…", "$C", "x$@", "", "a", "$@…" }, open)
+  end)
+
   it("is never executed", function()
     local name = os.tmpname()
     os.remove(name)

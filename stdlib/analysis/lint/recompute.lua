@@ -92,7 +92,11 @@ function recompute.of(result, chunks, whole)
   end
   local ours, list = {}, {}
   for name, law in pairs((result.entry.recompute or {}).modules or {}) do ours[law.key] = name end
-  for _, name in ipairs(value_of(result, "recompute_modules") or {}) do
+  local modules, listed = value_of(result, "recompute_modules")
+  if not listed then
+    return nil, { field = "training.recompute", value = "chosen", why = "which modules the launch recomputes is not known" }
+  end
+  for _, name in ipairs(modules) do
     if not ours[name] and not whole then
       return nil, problem(result, "--recompute-modules", name, string.format("with %s %s recomputes what a spec has no word for",
                                                                              result.get("--recompute-modules").key.key, name))

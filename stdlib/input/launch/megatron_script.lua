@@ -52,7 +52,10 @@ local function settings_of(words, from, launch)
         while words[i] and #setting.values < most do
           local next_one = words[i]
           if not next_one.open and next_one.text:find "^%-" and not next_one.text:find "^%-[%d.]" and next_one.text ~= "-" then break end
-          if next_one.open and #setting.values > 0 then break end  -- the first word of a list is its own; one more may be anything
+          if next_one.open and #setting.values > 0 then   -- the first word of a list is its own; one more may be anything
+            setting.rests = lists.with(setting.rests or {}, { [next_one.unknown[1]] = true })
+            break
+          end
           setting.values[#setting.values + 1] = next_one
           i = i + 1
         end

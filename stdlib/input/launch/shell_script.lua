@@ -50,8 +50,10 @@ local function piece(text, part, more)
   return lists.with({ text = text, line = part.line, quoted = part.quoted, split = not part.quoted }, more)
 end
 
+-- "$@" and "${list[@]}" are any number of words in quotes too.
 local function unknown(name, written, part)
-  return piece(written, part, { unknown = name })
+  local many = written == "$@" or written == "${@}" or written:find "^%${[%w_]+%[@%]}$" ~= nil
+  return piece(written, part, { unknown = name, split = many or not part.quoted })
 end
 
 local function is_positional(name) return name:find "^[%d@*#]" ~= nil end
@@ -82,7 +84,7 @@ function machine:elements(name, part)
     self:spend(#word.text, part.line)
     if i > 1 then out[#out + 1] = { break_here = true } end
     out[#out + 1] = { text = word.text, line = word.line, rests = word.rests, unknown = word.unknown and word.unknown[1], quoted = true,
-                      split = not part.quoted, open = word.open }
+                      split = word.open or not part.quoted }
   end
   return out
 end
@@ -228,13 +230,13 @@ local function words_of(pieces)
     if from.unknown then
       current.unknown = current.unknown or {}
       current.unknown[#current.unknown + 1] = from.unknown
-      current.open = current.open and from.split
-    else current.open = false end
+      current.open = current.open and from.split and #current.unknown == 1
+    elseif text ~= "" then current.open = false end
   end
   local function finish()
     if current then
       out[#out + 1] = { text = table.concat(current.texts), line = current.line, rests = current.rests, unknown = current.unknown,
-                        open = current.open and #current.texts == 1 or nil }
+                        open = current.open and current.unknown ~= nil or nil }
     end
     current = nil
   end
