@@ -67,6 +67,20 @@ describe("recompute of a launch", function()
   end)
 
   -- transformer/transformer_config.py, recompute_modules: shared_experts is one, and no module of a spec's
+  -- transformer/transformer_config.py:1835-1846: selective, with moe beside the modules, which are core_attn when nobody says (:1763)
+  it("has experts under the old name of that too", function()
+    for flags, want in pairs { ["--moe-layer-recompute"] = { "core_attention", "moe" },
+                               ["--moe-layer-recompute --recompute-granularity selective --recompute-modules layernorm"] = { "norm", "moe" } } do
+      assert.same(want, spec_of(flags).training.recompute, flags)
+    end
+  end)
+
+  it("is chosen where its modules are not known", function()
+    local object, _, unsaid = spec_of '--recompute-granularity selective --recompute-modules moe "$MORE"'
+    assert.same({ "nil", "training.recompute", "chosen" }, { tostring(object.training.recompute), unsaid[1].field, unsaid[1].value })
+    assert.same({ "moe" }, spec_of('--recompute-granularity selective --recompute-modules moe "$@"').training.recompute)
+  end)
+
   it("is refused where a module has no word in a spec", function()
     assert.same({ "core_attention", "norm" }, spec_of("--recompute-granularity selective --recompute-modules core_attn layernorm").training.recompute)
     assert.matches("--recompute-modules shared_experts", refusal "--recompute-granularity selective --recompute-modules core_attn shared_experts", 1, true)
@@ -99,6 +113,13 @@ describe("training of a launch", function()
     local object, _, unsaid = spec_of "--grad-reduce-in-bf16 --optimizer sgd"   -- megatron.precision_aware: no plan says that
     assert.same({ "training.gradients", "fp32" }, { unsaid[1].field, unsaid[1].value })
     assert.is_nil(object.training.gradients)
+  end)
+
+  -- core/transformer/dot_product_attention.py:194-239 keeps scores: of local layers (core/models/backends.py:129), or where asked for
+  -- (training/models/gpt.py:296); core/models/common/language_module/language_module.py:135: the unfused one alone
+  it("has an attention that is not fused where it says so", function()
+    same { [""] = { unfused = "nothing" }, ["--attention-backend unfused"] = { unfused = { "attention" } },
+           ["--transformer-impl local"] = { unfused = { "attention" } }, ["--attention-backend fused"] = { unfused = "nothing" } }
   end)
 
   -- core/optimizer/optimizer_config.py:344-347: without a fraction it is 0

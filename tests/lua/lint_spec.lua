@@ -123,6 +123,8 @@ describe("arguments about neither layout nor schedule", function()
     { "--recompute-granularity selective --recompute-modules nope", "recompute_module" }, { "--recompute-modules nope" },   -- transformer_config.py
     { "--recompute-granularity full --recompute-method uniform --recompute-num-layers 0", "recompute_endless" },   -- core/recompute.py
     { "--recompute-granularity full --recompute-method block --recompute-num-layers 0" },
+    { moe .. "--moe-layer-recompute --recompute-granularity full --recompute-method block --recompute-num-layers 1", "recompute_moe_layer" },
+    { moe .. "--moe-layer-recompute" },   -- transformer_config.py:1835-1846
     { moe .. "--moe-layer-freq '([1]*10)'", "layer_pattern" }, { moe .. "--moe-layer-freq 0", "layer_pattern" },   -- gpt_layer_specs.py
     { moe .. "--moe-layer-freq '([2]*32)'", "layer_pattern" }, { moe .. "--moe-layer-freq '([0]*4+[1]*28)'" },
     { moe .. "--moe-layer-freq '[1 for _ in range(3)]'" },   -- an expression that is not read

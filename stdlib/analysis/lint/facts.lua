@@ -190,15 +190,22 @@ function derived.bf16(f) return f.key "--bf16" == "bf16" end
 function derived.fp16(f) return f.key "--fp16" == "fp16" end
 
 function derived.recompute_granularity(f)
-  if f.key "--recompute-activations" then return "selective" end
-  return f.key "--recompute-granularity"
+  local granularity = f.key "--recompute-activations" and "selective" or f.key "--recompute-granularity"
+  return f.record.recomputes_moe_layer and (granularity or "selective") or granularity
 end
+
+-- Under its old name: it adds moe to the modules (transformer_config.py:1835-1846).
+function derived.recomputes_moe_layer(f) return f.key "--moe-layer-recompute" == true end
 
 function derived.recompute_kind(f) return f.record.recompute_granularity or "none" end
 
 function derived.recompute_modules(f)
   local list = f.key "--recompute-modules"
-  return type(list) == "table" and list or { "core_attn" }
+  list = type(list) == "table" and list or { "core_attn" }
+  if not f.record.recomputes_moe_layer or lists.contains(list, "moe") then return list end
+  list = table.move(list, 1, #list, 1, {})
+  list[#list + 1] = "moe"
+  return list
 end
 
 function derived.recomputes_moe(f)

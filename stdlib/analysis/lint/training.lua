@@ -68,7 +68,7 @@ local function megatron_gradients(result, out, unsaid, precision, zero)
     if by_flag.key and not by_flag.unknown and not by_main.unknown then out.gradients = "fp32" end
   elseif zero and zero > 0 and (out.optimizer == "adam" or out.optimizer == "adamw") then out.gradients = "bf16"
   else
-    unsaid[#unsaid + 1] = { field = "training.gradients", value = "fp32",
+    unsaid[#unsaid + 1] = { field = "training.gradients", value = "fp32", found = "bf16",
       why = "the launch keeps a gradient in 2 bytes; a plan for " .. result.entry.title .. " has that with a distributed Adam only" }
   end
 end
@@ -85,6 +85,15 @@ local function loss_of(result, out)
   if key "--cross-entropy-loss-fusion" == "vocab_parallel_compiled" then   -- core/models/common/language_module/language_module.py:167-200
     out.loss = key "--cross-entropy-fusion-impl" == "te" and "in_place" or "vocab_parallel_compiled"
   end
+end
+
+-- Megatron's own attention multiplies, masks and keeps the scores (core/transformer/dot_product_attention.py:194-239): of the local layers
+-- (core/models/gpt/gpt_layer_specs.py; core/models/backends.py:129), and where it is asked for (training/models/gpt.py:296). Transformer
+-- Engine's that is not fused does too (core/models/common/language_module/language_module.py:135). Words may be those of an enumeration.
+local function attention_of(result, out)
+  local key = reader(result)
+  local backend = tostring(key "--attention-backend" or ""):match "%a+$"
+  if backend == "unfused" or backend == "local" or key "--transformer-impl" == "local" then out.unfused = json.array { "attention" } end
 end
 
 -- What torchtitan compiles; without it silu and product, and rotary embeddings, are operations of their own, and the loss is PyTorch's
@@ -122,7 +131,8 @@ local function add_unread(result, unsaid)
       local shown = key.key .. (value ~= nil and value ~= true and not found.unknown and " " .. tostring(value) or "")
       if found.unknown and not found.given then idle = true end
       if not idle and key.unread then
-        unsaid[#unsaid + 1] = { field = field, setting = place(result, found),
+        unsaid[#unsaid + 1] = { field = field, setting = place(result, found), has = key.unread.what, unknown = found.unknown ~= nil,
+          base = key.base or key.key,
           message = string.format("%s with %s has %s, which no spec %s", result.entry.title, shown, key.unread.what,
                                   field == "model" and "that is read of a launch has: --model says the model" or "says") }
       elseif not idle then
@@ -147,6 +157,7 @@ function training.of(result, facts)
   offload_of(result, out, unsaid, zero)
   gradients_of(result, out, unsaid, facts.precision, zero)
   loss_of(result, out)
+  attention_of(result, out)
   compiled_of(result, out)
   graphs_of(result, out, facts.pipeline)
   local bucket = key "--ddp-bucket-size"

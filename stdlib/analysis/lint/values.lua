@@ -148,7 +148,8 @@ end
 -- Tells what is wrong with a setting; → as yaml.check.
 local function check_one(setting, entry, launch, known, note)
   local key = known[setting.key]
-  local gone = not key and gone_of(entry, setting.key) or nil
+  local gone = gone_of(entry, setting.key)
+  if key and gone and (gone.how ~= "renamed" or setting.off) then gone = nil end
   local severity = severity_in(launch)
   if gone then tell_gone(setting, entry, gone, severity, note)
   elseif entry.argparse and not setting.flag and not key and not setting.resolved then

@@ -263,6 +263,8 @@ local list = {
     when = function(f) return f.recompute_method == nil or f.recompute_num_layers == nil end,
     message = "{framework}: --recompute-granularity full wants --recompute-method and --recompute-num-layers",
     source = at "transformer_config.py:1901-1932" },
+  { id = "megatron.recompute_moe_layer", recompute_granularity = "full", recomputes_moe_layer = true,
+    message = "{framework}: --moe-layer-recompute goes with no --recompute-granularity full", source = at "transformer_config.py:2021" },
   { id = "megatron.recompute_selective", recompute_granularity = "selective",
     when = function(f) return f.recompute_method ~= nil or f.recompute_num_layers ~= nil end,
     message = "{framework}: --recompute-granularity selective goes with no --recompute-method and no --recompute-num-layers",

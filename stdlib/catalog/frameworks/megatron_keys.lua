@@ -133,6 +133,7 @@ return function(plan_rules) return {
     { key = "--recompute-num-layers", type = "integer", written = "differs", note = "with full only" },
     { key = "--recompute-modules", field = "training.recompute", type = "list", default = "core_attn", written = "differs",
       values = checks.recompute_modules, note = "with selective only" },
+    { key = "--moe-layer-recompute", field = "training.recompute", type = "flag", present = true, default = false, written = "never" },
     { key = "--recompute-activations", field = "training.recompute", type = "flag", present = "selective", written = "never" },
     { key = "--overlap-moe-expert-parallel-comm", field = "plan.overlap_alone", silent = true, type = "flag", present = true, default = false, written = "differs" },
     { key = "--cross-entropy-loss-fusion", field = "training.loss", type = "flag", present = "vocab_parallel_compiled", default = "vocab_parallel",

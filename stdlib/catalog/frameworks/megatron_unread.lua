@@ -37,6 +37,8 @@ return {
   key("--fp32-residual-connection", "flag", training("a residual stream in fp32")),
   key("--first-last-layers-bf16", "flag", assumed("precision", "fp8 in all layers", "computes some layers in bf16")),
   -- read by analysis/lint/training.lua
+  key("--attention-backend", "choice", { values = { "flash", "fused", "unfused", "local", "auto" }, default = "auto" }),
+  key("--transformer-impl", "choice", { values = { "local", "transformer_engine", "inference_optimized" }, default = "transformer_engine" }),
   key("--torch-fsdp2-no-reshard-after-forward", "flag", {}),
   key("--ddp-bucket-size", "integer", {}),
   key("--cuda-graph-impl", "choice", { values = { "none", "local", "transformer_engine", "full_iteration" }, default = "none" }),
