@@ -9,6 +9,7 @@ local fields = require "pipeplan.input.fields"
 local frameworks = require "pipeplan.catalog.frameworks"
 local json = require "pipeplan.base.json"
 local reads = require "pipeplan.analysis.lint.reads"
+local recipe = require "pipeplan.analysis.lint.recipe"
 local shapes = require "pipeplan.analysis.lint.shapes"
 local vocabulary = require "pipeplan.vocabulary"
 local volume = require "pipeplan.catalog.frameworks.volume"
@@ -137,13 +138,12 @@ local function sorted(list)
 end
 
 -- What the launch has under names of `compared` that `reads` has not.
-local function derived(result, read)
+local function derived(result, read, spec)
   local out = {}
   if result.record then out.group = result.trace.run(function() return result.record.microbatch_group end) end
   out.group = out.group or read.parallelism.pipeline
   out.ramp = result.record and ramp_of_launch(result.trace.run(function() return result.record.ramp end))
   out.sharding = read.training.zero and vocabulary.shardings[read.training.zero + 1]
-  local spec = reads.spec(result)
   out.tokens = spec.training.tokens
   local recompute, other = reads.recompute(result, true)
   if read.training.recompute == "none" or recompute == "none" then out.modules = {}
@@ -190,9 +190,40 @@ end
 local elsewhere = { ["--expert-tensor-parallel-size"] = true, ["--use-distributed-optimizer"] = true, ["--use-megatron-fsdp"] = true,
                     ["--data-parallel-sharding-strategy"] = true, ["--overlap-moe-expert-parallel-comm"] = true }
 
--- Keys that follow from a plan and are no field of it: what runs its all-to-all, its experts and its fp8.
+-- Keys that follow from a plan and are no field of it: what runs its all-to-all, its experts and its fp8, and what pairs of passes hide.
 local written = { "--moe-token-dispatcher-type", "--moe-flex-dispatcher-backend", "--moe-enable-deepep", "--moe-grouped-gemm",
-                  "--fp8-recipe" }
+                  "--fp8-recipe", "moe_fb_overlap" }
+
+-- The key by which an interleaved launch has messages between stages beside no passes; nil: they overlap. Of Megatron-Bridge a section
+-- comm_overlap decides, with interleaving for them where it does not say (training/comm_overlap.py:450-462).
+local function key_of_messages(result)
+  local off, own, section = "--no-overlap-p2p-communication", "model.overlap_p2p_comm", "comm_overlap.overlap_p2p_comm"
+  if result.get(off).value == true then return off end
+  if result.get(section).given then return result.get(section).value == false and section or nil end
+  for name in pairs(result.launch.spelled) do
+    if name:find "^comm_overlap%." then return nil end
+  end
+  return result.get(own).value == false and own or nil
+end
+
+local function compare_messages(result, plan, note)
+  local key = tostring(plan.schedule):find "^interleaved" and key_of_messages(result)
+  if key then note("overlap of messages", true, false, key) end
+end
+
+-- What no field of a shape says: that queries and keys are rotated, which is written of a model without learned positions, and of
+-- Megatron-Bridge the function of an MLP with a gate.
+local function compare_model(result, shape, note)
+  local kind, func = result.get "--position-embedding-type", result.get "model.activation_func"
+  local rotary = result.get "--use-rotary-position-embeddings"
+  if shape.learned_positions == 0 and not kind.unknown and (kind.value == "none" or kind.value == "relative") and rotary.value ~= true then
+    note("--position-embedding-type", "rope", kind.value, "--position-embedding-type")
+  end
+  local own = func.given or result.launch.program == "run_recipe.py"   -- YAML may say it under another name
+  local text = func.key and not func.unknown and own and tostring(func.value or "gelu")
+  local named = text and (text:match "functional%.([%a_]+)" or text:match "([%a_]+)$")
+  if named and shape.gated ~= false and named ~= "silu" then note("model.activation_func", "silu", named, "model.activation_func") end
+end
 
 local function compare_written(result, plan, entry, note)
   local gpu = accelerators.find(tostring(value_at(plan, "cluster.accelerator")))
@@ -220,6 +251,7 @@ local function compare_flags(result, plan, note)
     return found and not found.unknown and not found.value
   end
   compare_written(result, plan, entry, note)
+  compare_messages(result, plan, note)
   for _, key in ipairs(entry.keys) do
     local base = key.base or key.key
     local found = result.get(base)
@@ -252,13 +284,16 @@ local follows_from_gpus = { gpus_used = true, ["parallelism.data"] = true, micro
 
 -- → findings of differences, for lint's list.
 function against.compare(result, read, plan, path)
-  local out = {}
+  local out, noted = {}, {}
+  local spec, _, unsaid_by_specs = reads.spec(result)
+  local function id_of(field) return "plan." .. field:gsub("^%-%-", ""):gsub("[. -]", "_") end
   local function note(field, wanted, found, key)
     local value = key and result.get and result.get(key)
     local setting = value and value.setting
+    if setting then noted[setting] = true end
     local unsaid = found == nil and result.entry.gpus_elsewhere and follows_from_gpus[field]
     out[#out + 1] = {
-      id = "plan." .. field:gsub("^%-%-", ""):gsub("[.-]", "_"), severity = unsaid and "note" or "error",
+      id = id_of(field), severity = unsaid and "note" or "error",
       file = setting and setting.file or result.file,
       line = setting and setting.line or result.launch.line or 1,
       key = setting and setting.key or value and value.key and value.key.key or nil,
@@ -268,7 +303,11 @@ function against.compare(result, read, plan, path)
                                  unsaid and ": how many GPUs it gets stands in no file (--gpus N)" or ""),
     }
   end
-  local more, elsewhere_said, in_program = derived(result, read), names_a_model(result), {}
+  local function add(field, message, setting)
+    out[#out + 1] = { id = id_of(field), severity = "error", file = setting.file, line = setting.line, key = setting.key, source = path,
+                      message = message }
+  end
+  local more, elsewhere_said, in_program = derived(result, read, spec), names_a_model(result), {}
   for _, field in ipairs(result.entry.program or {}) do in_program[field] = true end
   -- of tokens, a launch that counts steps has whole ones, and at least one
   local step = result.record and result.trace.run(function() return result.record.train_iters end)
@@ -282,12 +321,15 @@ function against.compare(result, read, plan, path)
       -- a tokenizer and a number of steps need not stand in a launch, and a model not where its name does
       local quiet = found == nil and (each.within or elsewhere_said and (each[1]:find "^model%." or each[1] == "training.precision")
                                       or in_program[each[1]])
-      if not quiet then note(each[1], wanted, found, each[3]) end
+      local old = each[1] == "recompute" and result.get and result.get("--moe-layer-recompute").given and "--moe-layer-recompute"
+      if not quiet then note(each[1], wanted, found, old or each[3]) end
     end
   end
   if result.get then
     shapes.compare(result, plan, note)
     compare_flags(result, plan, note)
+    if type(value_at(plan, "model.shape")) == "table" then compare_model(result, plan.model.shape, note) end
+    recipe.compare(result, plan, spec, unsaid_by_specs, noted, note, add)
   end
   return out
 end

@@ -144,6 +144,8 @@ local function padded(result, vocab)
   return round_up(vocab, (key(result, "--make-vocab-size-divisible-by") or 128) * (fact(result, "tensor_parallel") or 1))
 end
 
+reads.odd_window = "window of attention"
+
 -- What else attention has: a gate of its output as wide as that (core/transformer/attention.py:1399), a learned offset a head of its
 -- softmax, a window of so many tokens before each (--window-size LEFT,RIGHT; Transformer Engine: from i - LEFT to i + RIGHT).
 -- → what of it no shape has, or nil.
@@ -154,10 +156,10 @@ local function attention_of(result, shape)
   if key(result, "--softmax-type") == "learnable" then shape.attention_sinks = shape.heads end
   local text = key(result, "--window-size")
   if not text or text == "None" then return nil end
-  local left, right = tostring(text):match "^%(?%s*(-?%d+)%s*,%s*(-?%d+)%s*%)?$"
+  local left, right = tostring(text):match "^[%(%[]?%s*(-?%d+)%s*,%s*(-?%d+)%s*[%)%]]?$"
   left, right = tonumber(left), tonumber(right)
   if left and left >= 0 and (right == 0 or right == -1) then shape.window = left + 1
-  elseif not (left == -1 and (right == -1 or right == 0)) then return "window of attention" end
+  elseif not (left == -1 and (right == -1 or right == 0)) then return reads.odd_window end
 end
 
 -- Which layers have experts; nil: all, and why that is not known.
