@@ -92,33 +92,38 @@ local function judge_condition(condition, policy, list)
   return { text = conditions.text(condition), holds = holds, values = values_text(values, condition.field) }
 end
 
+-- The records for which a rule holds: its function is asked as a plan asks it, where the conditions hold, and once for equal values.
+local function held(rule, policy, list, labels)
+  local out, without, asked = {}, { conditions = rule.conditions }, functions.memo(labels)
+  for _, record in ipairs(list) do
+    if conditions.holds(without, policy, record) then
+      local late = rule.when and functions.late_of(record) or {}
+      local says = not rule.when or asked:answer(rule, policy, function(field) return record[field] end,
+                                                 function(field) return late[field] end)
+      if says then out[#out + 1] = record end
+    end
+  end
+  return out
+end
+
 function evaluate.of(rule, request, policy)
   local seen = {}
   local before = planner.observer
   planner.observer = function(out, record, result) seen.plan, seen.record, seen.set = out, record, result.set end
   planner.plan { request = request, policy = policy }
   planner.observer = before
+  policy.host:refill()   -- one budget for all candidates, as the rules of a plan have
   local list = of_plan(rule) and { seen.record } or records(seen.set, rule)
-  local out = { id = rule.id, verb = rule.verb, total = #list, holds = 0, conditions = {},
-                plan = { status = seen.plan.status, holds = conditions.holds(rule, policy, seen.record) } }
+  local yes = held(rule, policy, list, seen.record)
+  local out = { id = rule.id, verb = rule.verb, total = #list, holds = #yes, conditions = {}, plan = { status = seen.plan.status } }
   for i, condition in ipairs(rule.conditions) do out.conditions[i] = judge_condition(condition, policy, list) end
   if rule.when then
-    local yes = 0
-    for _, record in ipairs(list) do
-      if conditions.holds({ conditions = {}, when = rule.when, id = rule.id, file = rule.file, line = rule.line }, policy, record) then
-        yes = yes + 1
-      end
-    end
-    out.conditions[#out.conditions + 1] = { text = "its function `when`", holds = yes, values = "" }
+    local text = "its function `when`" .. (#rule.conditions > 0 and ", where these hold" or "")
+    table.insert(out.conditions, { text = text, holds = #yes, values = "" })
   end
-  for _, record in ipairs(list) do
-    if conditions.holds(rule, policy, record) then
-      out.holds = out.holds + 1
-      if not out.first then
-        out.first = { fields = record, text = record.schedule and candidate_text(record) or "the plan" }
-      end
-    end
-  end
+  if yes[1] then out.first = { fields = yes[1], text = yes[1].schedule and candidate_text(yes[1]) or "the plan" } end
+  policy.host:refill()
+  out.plan.holds = conditions.holds(rule, policy, seen.record)
   return out
 end
 
@@ -183,7 +188,7 @@ function evaluate.expression(policy, request)
   local set, by_text, low, high, failed = seen.set, {}, nil, nil, 0
   local out = { total = 0, values = {} }
   set:fill_memory(set.main)
-  policy.host:refill()   -- one budget for all candidates, as the rules of a plan have
+  policy.host:refill()   -- one for all candidates
   for _, row in ipairs(set.main:rows()) do
     local value, problem = value_of(rule, policy, set, row)
     failed = failed + (problem and 1 or 0)

@@ -37,6 +37,19 @@ describe("policy eval", function()
     assert.matches("the outcome is rejected; the rule holds for it", text, 1, true)
   end)
 
+  -- 9 million rounds of the loop are over a budget, so 400,000 take some 5 % of it: hundreds of candidates have P 8, and asking each of them
+  -- would be over it. They have one value of what is read.
+  it("asks a function as often as a plan does: where the conditions hold, once for equal values", function()
+    local text, status, message = eval("dear", [[reject { id = 'dear', message = 'm', pipeline_parallel = over(4), when = function(f)
+      if f.pipeline_parallel <= 4 then error "not asked there" end
+      for i = 1, 400000 do local _ = f.pipeline_parallel end
+      return true end }]])
+    assert.equal(0, status, message)
+    local deep, all, total = text:match "pipeline_parallel over 4 +holds for (%d+) of (%d+).*\n  its function `when`, where these hold +holds for (%d+)"
+    assert.is_true(tonumber(deep) > 1 and tonumber(deep) < tonumber(all))
+    assert.equal(deep, total)
+  end)
+
   it("of a rule that holds for nothing is exit 1, and of one that does not exist 2", function()
     local text, status = eval("deep", "reject { id = 'deep', pipeline_parallel = over(8), message = 'm' }")
     assert.equal(1, status)
