@@ -30,6 +30,21 @@ function monitoring.plan(changes)
   return json.encode(plan)
 end
 
+-- Changes that make it a ramp: 40 steps of 32 sequences, with 4 microbatches, then 64. At 4 microbatches the ideal step is 4 × 3 = 12 s,
+-- and the bubbles, which do not depend on M, are 3 s and 9 s as before: 12/15 = 80 %, threshold 12/21 = 57.1 %. Over the first 100 steps
+-- the fallback reaches (40 × 12 + 60 × 24) / (40 × 21 + 60 × 33) = 1920/2820 = 68.1 %.
+function monitoring.ramp()
+  local function batch(size, ideal)
+    return { global_batch_size = size, predicted_utilisation_fraction = ideal / (ideal + 3), threshold_fraction = ideal / (ideal + 9),
+             threshold_seconds = ideal + 9, inside_error_band = false }
+  end
+  return {
+    ["training.batch_ramp"] = { { first_token = 0, global_batch_size = 32 },
+                                { first_token = 40 * 32 * 4096, global_batch_size = 64 } },
+    ["rollback.threshold_fraction"] = 1920 / 2820, ["rollback.batches"] = { batch(32, 12), batch(64, 24) },
+  }
+end
+
 -- A line as Megatron-LM prints it (megatron/training/training.py, training_log: order of fields, widths, decimals), of our own making.
 function monitoring.megatron(iteration, seconds, more)
   more = more or {}

@@ -52,7 +52,7 @@ end
 local function read_log(run, request, plan, limits)
   local ideal = plan.ideal_step_seconds * plan.gpus_used / run.layout.gpus_used   -- only ratios of steps to it are asked for
   local as_planned = { tokens = plan.tokens_per_step, batch = plan.global_batch_size, gpus = run.layout.gpus_used, ideal = ideal,
-                       batches = { [plan.global_batch_size] = true } }
+                       predicted = 1, batches = { [plan.global_batch_size] = { predicted = 1, threshold = 1 } } }
   local steps = require("pipeplan.monitor.kinds").new(as_planned, limits.warmup + 1, limits.warmup + most_steps)
   local expected, line = expected_of(run, request, plan), 0
   local function wrong(words, ...) failure.usage("%s:%d: " .. words, run.log, line, ...) end

@@ -28,7 +28,8 @@ Formats are told apart line by line: logs of Megatron-LM (also Primus, Megatron-
 torchtitan, NeMo 2, nanotron, DeepSpeed, MaxText, verl, ms-swift, torchtune, litgpt and Hugging Face's Trainer;
 DCGM's Prometheus text, dcgmi dmon, nvidia-smi's CSV. Only step times decide; counters are shown
 beside them. Left out: warm-up, the first step of a process, what follows a checkpoint or an
-evaluation, rare stalls. Of several ranks in one file the first counts.
+evaluation, a line in which the batch grew, rare stalls. Of several ranks in one file the first counts.
+Of a batch that grows each step is held against what the plan says at its own batch.
 A run that began as planned and became slower is no reason to change the schedule: find the fault.
 Where the plan and its fallback are too close for the estimates to tell apart: undecided near the
 threshold; keep above it; far below it, by more than the estimates can be off, roll back.

@@ -94,6 +94,37 @@ local function ramp_of(check, plan, file)
   return #list > 0 and list or nil
 end
 
+-- At each batch what the plan predicts, and where it is given up: { [size] = { predicted, threshold, inside_error_band } }. A ramp has them
+-- in a list of its own, for rollback.threshold_fraction is a mean over the batches of its first steps; a plan of an older pipeplan has but
+-- that. → them, did that list lack?
+local function triggers_of(check, plan, read, file)
+  local one = { predicted = read.ideal / read.step, threshold = check.number("rollback.threshold_fraction", 1e-6, 1.5),
+                inside_error_band = check.boolean "rollback.inside_error_band" }
+  local list, out = json.at(plan, "rollback.batches"), { [read.batch] = one }
+  if not read.ramp then return out, false end
+  if list == nil then
+    for _, segment in ipairs(read.ramp) do out[segment.batch] = one end
+    return out, true
+  end
+  out = {}
+  for _, entry in ipairs(json.is_array(list) and list or {}) do
+    local size, inside = json.at(entry, "global_batch_size"), json.at(entry, "inside_error_band")
+    local trigger = { inside_error_band = inside == true }
+    for name, field in pairs { predicted = "predicted_utilisation_fraction", threshold = "threshold_fraction" } do
+      local value = json.at(entry, field)
+      trigger[name] = type(value) == "number" and value >= 1e-6 and value <= 1.5 and value or nil
+    end
+    if trigger.predicted and trigger.threshold and type(inside) == "boolean" and size then out[size] = trigger end
+  end
+  for _, segment in ipairs { { batch = read.batch }, table.unpack(read.ramp) } do
+    if not out[segment.batch] then
+      failure.usage("%s: rollback.batches: expected what is predicted at the batch of %d, and its threshold; is it what "
+                    .. "`pipeplan plan --format json` printed?", file, segment.batch)
+    end
+  end
+  return out, false
+end
+
 -- Seconds in which each rank computes, of a step, as planned; nil where the plan does not say.
 local function busy_of(plan)
   local idle, makespan, busy = json.at(plan, "bubble.idle_per_rank_seconds"), json.at(plan, "step.pipeline_seconds"), {}
@@ -155,8 +186,9 @@ local function check_status(plan, file)
 end
 
 -- plan_file.read(file) → what `monitor` needs, in SI units:
--- { schedule, pipeline, microbatches, gpus, ideal, step, predicted, tokens, batch, batches = { [size] = true }, ramp, threshold, window,
---   warmup, fallback, inside_error_band, time_error, comparison_error, busy, layout }.
+-- { schedule, pipeline, microbatches, gpus, ideal, step, predicted, tokens, batch, batches = { [size] = { predicted, threshold,
+--   inside_error_band } }, one_trigger (for all batches of a ramp), ramp, window, warmup, fallback, time_error, comparison_error, busy,
+--   layout }. M, ideal, step, predicted and tokens are those at `batch`, a ramp's last.
 function plan_file.read(file)
   local plan = json.read(file)
   documents.check(plan, "plan", file)
@@ -168,13 +200,11 @@ function plan_file.read(file)
     pipeline = check.whole("parallelism.pipeline", 1, 100000),
     ideal = check.number("ideal_step_seconds", 1e-9, 1e9), step = check.number("step_seconds", 1e-9, 1e9),
     tokens = check.whole("tokens_per_step", 1, 1e15), batch = check.whole("global_batch_size", 1, 1e12),
-    threshold = check.number("rollback.threshold_fraction", 1e-6, 1.5),
     window = check.whole("rollback.window_steps", 1, most.window),
     time_error = check.number("expected_error.time_fraction", 0, 10),
     comparison_error = check.number("expected_error.comparison_fraction", 0, 10),
   }
   check.object "rollback"
-  out.inside_error_band = check.boolean "rollback.inside_error_band"
   out.warmup = check.whole("rollback.warmup_steps", 0, out.window - 1)
   out.predicted = out.ideal / out.step
   check.object "parallelism"
@@ -185,11 +215,16 @@ function plan_file.read(file)
     failure.usage("%s: parallelism: degrees whose product is %.6g: expected at most %d GPUs", file, out.gpus, most.gpus)
   end
   out.gpus = math.tointeger(out.gpus)
-  out.ramp, out.batches = ramp_of(check, plan, file), { [out.batch] = true }
-  for _, segment in ipairs(out.ramp or {}) do out.batches[segment.batch] = true end
+  out.ramp = ramp_of(check, plan, file)
+  out.batches, out.one_trigger = triggers_of(check, plan, out, file)
   out.layout = layout_of(plan, out)
   out.fallback, out.busy = fallback_of(check, plan), busy_of(plan)
   return out
+end
+
+-- What the plan says of steps of that batch; of a batch that it does not have, what it says of that step's number.
+function plan_file.trigger_at(plan, batch, iteration)
+  return plan.batches[batch] or plan.batches[plan_file.batch_at(plan, iteration)]
 end
 
 -- Sequences of step number `iteration`, as planned.

@@ -773,14 +773,24 @@
 
 --- when to give up on the plan
 ---@class pipeplan.plan.rollback
+---@field batches? pipeplan.plan.rollback.batches[] of a batch that grows, the trigger at each: what holds for the steps at that batch; null when it is constant
 ---@field fallback? pipeplan.plan.rollback.fallback what to switch to; null: nothing simpler
 ---@field inside_error_band boolean is the gain smaller than what the estimates can tell?
 ---@field metric string what to measure
 ---@field paragraph string the trigger in words
----@field threshold_fraction number switch below it
+---@field predicted_utilisation_fraction number the plan's own over these steps
+---@field threshold_fraction number switch below it, over these steps
 ---@field threshold_seconds number the mean step at that utilisation: switch above it
 ---@field warmup_steps integer steps left out of it
 ---@field window_steps integer steps to average over
+
+--- one batch
+---@class pipeplan.plan.rollback.batches
+---@field global_batch_size integer sequences of a step
+---@field inside_error_band boolean is the gain at this batch smaller than what the estimates can tell?
+---@field predicted_utilisation_fraction number the plan's own at this batch
+---@field threshold_fraction number switch below it
+---@field threshold_seconds number the mean step at that utilisation: switch above it
 
 --- what to switch to; null: nothing simpler
 ---@class pipeplan.plan.rollback.fallback

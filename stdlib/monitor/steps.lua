@@ -6,6 +6,7 @@
 --   start_up     it is the first of a process: the log says that one began, or iterations begin anew
 --   checkpoint, evaluation   a line of the log that says so stands between it and the line before (whether such time is in the next line's
 --                depends on the framework and its version; where it is not, one line less is read)
+--   batch        a batch that grows did so between the line before and it, so that it may be the mean of steps of two
 --   stall        it takes over `stall_factor` times the median, and such lines are rare. A schedule's bubble is in every step; what is in
 --                one of many is not of the schedule, and would be in the fallback's too.
 -- Of an iteration that was logged twice (a resumed run) the later line counts, and where a process begins anew at an earlier iteration, no
@@ -143,6 +144,15 @@ end
 
 local function time_of(entry) return entry.seconds end
 
+-- Sums over steps of what `value_of` says of one.
+local function sum(entries, value_of)
+  local total = 0
+  for _, entry in ipairs(entries) do total = total + entry.weight * value_of(entry) end
+  return total
+end
+
+local function ideal_of(entry) return entry.ideal end
+
 local function least_ratio_of(entries)
   local least = math.huge
   for _, entry in ipairs(entries) do least = math.min(least, trend.ratio(entry)) end
@@ -162,22 +172,76 @@ end
 
 local sums = trend.sums
 
+-- Against what the steps are held: { predicted, threshold } as shares of the ideal step. Of one batch the plan's own, of several those of
+-- the sums over these steps.
+local function held_against(entries)
+  local first = entries[1].trigger
+  local out, ideal = { predicted = first.predicted, threshold = first.threshold, inside_error_band = false }, nil
+  for _, entry in ipairs(entries) do
+    out.inside_error_band = out.inside_error_band or entry.trigger.inside_error_band
+    if entry.trigger ~= first then ideal = ideal or sum(entries, ideal_of) end
+  end
+  if ideal then
+    for _, name in ipairs { "predicted", "threshold" } do
+      out[name] = ideal / sum(entries, function(entry) return entry.ideal / entry.trigger[name] end)
+    end
+  end
+  return out
+end
+
+-- The steps at each batch, in order of the first: { { batch, steps, first, last, utilisation, predicted, threshold }, … }.
+local function by_batch(entries)
+  local list, found = {}, {}
+  for _, entry in ipairs(entries) do
+    local part = found[entry.batch]
+    if not part then
+      part = {}
+      found[entry.batch], list[#list + 1] = part, part
+    end
+    part[#part + 1] = entry
+  end
+  for k, part in ipairs(list) do
+    local seconds, _, weight = sums(part)
+    local held = held_against(part)
+    list[k] = { batch = part[1].batch, steps = weight, first = part[1].iteration - part[1].weight + 1, last = part[#part].iteration,
+                utilisation = sum(part, ideal_of) / seconds, predicted = held.predicted, threshold = held.threshold }
+  end
+  return list
+end
+
+local NEAR = 2   -- lines: a change that is sought in noise is found as near as that
+
+-- Did the batch change about there?
+local function batch_changed_at(entries, iteration)
+  for k, entry in ipairs(entries) do
+    if entry.iteration == iteration then
+      for j = math.max(2, k + 1 - NEAR), math.min(#entries, k + 1 + NEAR) do
+        if entries[j].batch ~= entries[j - 1].batch then return true end
+      end
+    end
+  end
+  return false
+end
+
 local function summary(entries)
-  local seconds, ideal, weight = sums(entries)
+  local seconds, scale, weight = sums(entries)
+  local ideal, held = sum(entries, ideal_of), held_against(entries)
   local tenth, ninth = weighted.tenths(entries, time_of)
   local out = {
+    predicted = held.predicted, threshold = held.threshold, inside_error_band = held.inside_error_band, batches = by_batch(entries),
     low_seconds = tenth, high_seconds = ninth,
     steps = weight, lines = #entries, mean_seconds = seconds / weight, median_seconds = weighted.median(entries, time_of),
     ideal_seconds = ideal / weight,
-    utilisation = ideal / seconds, median_utilisation = 1 / weighted.median(entries, trend.ratio),
-    error_fraction = trend.error(entries), fastest_over_ideal = least_ratio_of(entries),
+    utilisation = ideal / seconds, median_utilisation = ideal / scale / weighted.median(entries, trend.ratio),
+    error_fraction = trend.error(entries), fastest_over_scale = least_ratio_of(entries),
     first = entries[1].iteration - entries[1].weight + 1, last = entries[#entries].iteration,
   }
   local change = trend.of(entries)
   if change then
-    out.early_seconds, out.late_seconds = change.early * out.ideal_seconds, change.late * out.ideal_seconds
+    out.early_seconds, out.late_seconds = change.early * (scale / weight), change.late * (scale / weight)
+    out.with_batch = batch_changed_at(entries, change.after or change.recovered_after)
     out.rise = change.rises and { fraction = change.late / change.early - 1, after = change.after } or nil
-    out.recovered_after = change.recovered_after
+    out.recovered_after = not out.with_batch and change.recovered_after or nil
   end
   return out
 end
@@ -186,7 +250,7 @@ end
 function methods:number_unnumbered()
   if self.lines > 0 or self.unnumbered_lines == 0 then return false end
   for i, line in pairs(self.unnumbered) do
-    self.seconds[i], self.batch[i], self.flag[i], self.process[i] = line.seconds, self.plan.batch, line.flag, 0
+    self.seconds[i], self.batch[i], self.flag[i], self.process[i] = line.seconds, plan_file.batch_at(self.plan, i), line.flag, 0
   end
   self.lines, self.lowest, self.highest = self.unnumbered_lines, 1, self.unnumbered_lines
   return true
@@ -208,23 +272,27 @@ local function entries_of(self, sorted, interval)
   local again = self.repeated > 0 and not self:ranks_without_number()
   local process = again and self.process or setmetatable({}, { __index = function() return 0 end })
   local list = entries_of_lines.of(sorted, process, again and self.undone or {}, interval)
+  local plan, before = self.plan, nil
   for _, entry in ipairs(list) do
     local i = entry.iteration
     entry.seconds, entry.flag, entry.batch = self.seconds[i], self.flag[i], self.batch[i]
-    entry.ideal = self.plan.ideal * entry.batch / self.plan.batch
+    entry.ideal, entry.trigger = plan.ideal * entry.batch / plan.batch, plan_file.trigger_at(plan, entry.batch, i)
+    entry.scale = entry.ideal * (plan.predicted / entry.trigger.predicted)
+    if plan.ramp and before and before ~= entry.batch and entry.weight > 1 and entry.flag == "" then entry.flag = "batch" end
+    before = entry.batch
   end
   return list
 end
 
 -- What was left out, by reason.
 local function new_dropped()
-  local dropped = { warm_up = {}, start_up = {}, checkpoint = {}, evaluation = {}, stall = {} }
+  local dropped = { warm_up = {}, start_up = {}, batch = {}, checkpoint = {}, evaluation = {}, stall = {} }
   return dropped, function(why, entry) table.insert(dropped[why], entry) end
 end
 
 local function dropped_list(dropped)
   local list = {}
-  for _, why in ipairs { "warm_up", "start_up", "checkpoint", "evaluation", "stall" } do
+  for _, why in ipairs { "warm_up", "start_up", "batch", "checkpoint", "evaluation", "stall" } do
     local entries = dropped[why]
     local seconds, _, weight = sums(entries)
     if #entries > 0 then
@@ -253,6 +321,7 @@ local function counted_of(self, entries, drop)
   for _, entry in ipairs(entries) do
     if entry.iteration - entry.weight < self.first - 1 then drop("warm_up", entry)
     elseif entry.flag == "start" then drop("start_up", entry)
+    elseif entry.flag == "batch" then drop("batch", entry)
     else
       all[#all + 1] = entry
       if entry.flag == "" then counted[#counted + 1] = entry else marked = marked + 1 end
@@ -287,10 +356,9 @@ function methods:finish(stall_factor)
   if #kept == 0 then return out end
 
   out.measured = summary(kept)
-  local seconds, ideal = sums(kept)
+  local seconds, ideal = sums(kept), sum(kept, ideal_of)
   for _, why in ipairs { "checkpoint", "evaluation", "stall" } do
-    local more, more_ideal = sums(dropped[why])
-    seconds, ideal = seconds + more, ideal + more_ideal
+    seconds, ideal = seconds + sums(dropped[why]), ideal + sum(dropped[why], ideal_of)
   end
   out.utilisation_with_dropped = ideal / seconds
   return out

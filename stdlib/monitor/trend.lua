@@ -9,20 +9,21 @@ local trend = {}
 local LEAST_LINES = 5      -- of a quarter of the run: fewer say nothing
 local LEAST_RISE = 0.05    -- what estimates cannot tell apart (catalog/accuracy.lua: a tie) is nothing to look for
 
--- entries: lines that count, each { iteration, weight, seconds, ideal, … } → their sums of seconds, of the ideal's, and of steps.
+-- entries: lines that count, each { iteration, weight, seconds, scale, … } → their sums of seconds, of the scale's, and of steps. The scale
+-- is what makes steps of several batches alike: the seconds that each is predicted to take, but for a factor that all have.
 function trend.sums(entries)
-  local seconds, ideal, weight = 0, 0, 0
+  local seconds, scale, weight = 0, 0, 0
   for _, entry in ipairs(entries) do
-    seconds, ideal = seconds + entry.weight * entry.seconds, ideal + entry.weight * entry.ideal
+    seconds, scale = seconds + entry.weight * entry.seconds, scale + entry.weight * entry.scale
     weight = weight + entry.weight
   end
-  return seconds, ideal, weight
+  return seconds, scale, weight
 end
 
--- Seconds of a step over its ideal.
-function trend.ratio(entry) return entry.seconds / entry.ideal end
+-- Seconds of a step over its scale.
+function trend.ratio(entry) return entry.seconds / entry.scale end
 
--- Relative standard error of the utilisation, from the means of at most 20 stretches of the run, of as many steps each: neighbouring steps
+-- Relative standard error of the mean step, from the means of at most 20 stretches of the run, of as many steps each: neighbouring steps
 -- are not independent.
 function trend.error(entries)
   local _, _, total = trend.sums(entries)
@@ -36,8 +37,8 @@ function trend.error(entries)
   local groups = {}
   for g = 1, count do
     if parts[g] then
-      local seconds, ideal = trend.sums(parts[g])
-      groups[#groups + 1] = seconds / ideal
+      local seconds, scale = trend.sums(parts[g])
+      groups[#groups + 1] = seconds / scale
     end
   end
   count = #groups
@@ -82,11 +83,11 @@ local function least_of(one, other)
 end
 
 local function mean_of(entries)
-  local seconds, ideal = trend.sums(entries)
-  return seconds / ideal
+  local seconds, scale = trend.sums(entries)
+  return seconds / scale
 end
 
--- The first and the last quarter of the steps, as seconds over the ideal's: { early, late, rises, after, recovered_after }; nil of few
+-- The first and the last quarter of the steps, as seconds over the scale's: { early, late, rises, after, recovered_after }; nil of few
 -- lines. They rise where the last is slower by more than LEAST_RISE and two standard errors of the two, in the median too, for some slow
 -- steps at the end are no trend. They recovered where the last is as much faster than all before it, after that iteration.
 function trend.of(entries)

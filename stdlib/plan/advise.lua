@@ -211,7 +211,8 @@ local function paragraph(rollback, words)
   local parts = {
     string.format("Over the first %s steps, without the %s of warm-up, take aggregate GPU utilisation as ideal step (%s%s) ÷ measured "
                   .. "step; the plan predicts %s.", format.integer(rollback.window_steps), format.integer(rollback.warmup_steps),
-                  format.seconds(words.ideal), words.ramp and ", at the batches of the ramp" or "", format.percent(words.predicted)),
+                  format.seconds(words.ideal), words.ramp and ", at the batches of the ramp" or "",
+                  format.percent(rollback.predicted_utilisation_fraction)),
   }
   if rollback.fallback then
     local where = rollback.fallback.schedule == "none" and "no pipeline (" .. words.layout .. ")"
@@ -230,6 +231,15 @@ local function paragraph(rollback, words)
   else
     parts[#parts + 1] = threshold .. " the estimate is wrong; nothing simpler fits, so measure F, B and the links, and plan again."
   end
+  local batches = rollback.batches or {}
+  local first, last = batches[1], batches[#batches]
+  if first ~= last then
+    parts[#parts + 1] = string.format("Each batch has its own threshold, by which its steps are judged: from %s (steps over %s) at %s to "
+                                      .. "%s (%s) at %s.", format.percent(first.threshold_fraction),
+                                      format.seconds(first.threshold_seconds), format.integer(first.global_batch_size),
+                                      format.percent(last.threshold_fraction), format.seconds(last.threshold_seconds),
+                                      format.integer(last.global_batch_size))
+  end
   parts[#parts + 1] = counters
   return table.concat(parts, " ")
 end
@@ -241,6 +251,31 @@ local function decides(plan, fixed, fallback)
   return "the policy wants " .. format.schedule(plan.schedule_wanted or plan.schedule)
 end
 
+-- The utilisation below which to roll back: what the fallback reaches, and below a run as predicted by what a comparison can be wrong. With
+-- nothing to compare with, the plan is judged against the error of its own estimate.
+local function threshold(ideal, own_step, fallback_step_seconds, error)
+  if not fallback_step_seconds then return ideal / (own_step * (1 + accuracy.time_fraction)) end
+  return ideal / math.max(fallback_step_seconds, own_step * (1 + error))
+end
+
+-- The trigger at each batch of a ramp: a mean over some of them says nothing of a step.
+local function by_batch(segments, error, step_of)
+  local list, seen = {}, {}
+  for _, segment in ipairs(segments) do
+    local own, ideal = segment.evaluation.step_seconds, segment.evaluation.ideal_step_seconds
+    if not seen[segment.batch] then
+      seen[segment.batch] = true
+      local step = step_of and step_of(segment)
+      local fraction = threshold(ideal, own, step, error)
+      list[#list + 1] = {
+        global_batch_size = segment.batch, predicted_utilisation_fraction = ideal / own, threshold_fraction = fraction,
+        threshold_seconds = ideal / fraction, inside_error_band = step ~= nil and step / own - 1 < error,
+      }
+    end
+  end
+  return list
+end
+
 local function rollback(plan, request, policy, known, result, segments)
   local window = facts.parameter(policy, "rollback_window_steps")
   local own_step, ideal = window_means(segments, window, function(segment) return segment.evaluation.step_seconds end)
@@ -248,27 +283,25 @@ local function rollback(plan, request, policy, known, result, segments)
   if not name then name, fields = fallback_depth(plan, result) end
   local out = {
     metric = "ideal step / measured step", window_steps = window, warmup_steps = facts.parameter(policy, "rollback_warmup_steps"),
+    predicted_utilisation_fraction = ideal / own_step,
   }
-  local words = { ideal = ideal, predicted = ideal / own_step, ramp = plan.training.batch_ramp ~= nil }
+  local words = { ideal = ideal, ramp = plan.training.batch_ramp ~= nil, error = plan.expected_error.comparison_fraction }
+  local step_of = name and fallback_step(known, result, name, fields)
+  local step = step_of and window_means(segments, window, step_of)
+  out.threshold_fraction = threshold(ideal, own_step, step, words.error)
+  out.inside_error_band = step ~= nil and step / own_step - 1 < words.error
   if name then
-    local step = window_means(segments, window, fallback_step(known, result, name, fields))
     words.gain = step / own_step - 1
     out.fallback = { schedule = name, pipeline = fields.pipeline_parallel }
-    -- A run as predicted is kept: the trigger lies below the prediction by what a comparison can be wrong.
-    words.error, words.decides = plan.expected_error.comparison_fraction, decides(plan, request.parallelism, out.fallback)
-    out.threshold_fraction = ideal / math.max(step, own_step * (1 + words.error))
-    out.inside_error_band = words.gain < words.error
+    words.decides = decides(plan, request.parallelism, out.fallback)
     words.framework = framework and request.framework
     local degrees = measure.parallelism_of_fields(fields)
     words.layout = layout.line(degrees)
     for _, degree in ipairs { "tensor", "context", "expert", "expert_tensor" } do
       words.elsewhere = words.elsewhere or degrees[degree] ~= plan.parallelism[degree]
     end
-  else
-    -- Nothing to compare with: then the plan is judged against the error of its own estimate.
-    out.threshold_fraction = ideal / (own_step * (1 + accuracy.time_fraction))
-    out.inside_error_band = false
   end
+  if words.ramp then out.batches = by_batch(segments, words.error, step_of) end
   out.threshold_seconds = ideal / out.threshold_fraction
   out.paragraph = paragraph(out, words)
   return out

@@ -37,13 +37,30 @@ local function measured_line(run)
   return text
 end
 
+-- What the plan says of the steps that were measured: { predicted, threshold, inside_error_band }; where none were, of its last batch.
+function report.held_against(run) return run.found.measured or run.plan.batches[run.plan.batch] end
+
+local function microbatches_at(plan, batch) return format.integer(plan.microbatches * batch // plan.batch) end
+
+-- "M 24 at the batch of 3,072".
+local function microbatches_of(run)
+  local plan, measured = run.plan, run.found.measured
+  if not plan.ramp then return "M " .. format.integer(plan.microbatches) end
+  local batches = measured and measured.batches or { plan }
+  local first, last = batches[1].batch, batches[#batches].batch
+  if first == last then return string.format("M %s at the batch of %s", microbatches_at(plan, first), format.integer(first)) end
+  return string.format("M %s to %s, the mean of these steps at batches of %s to %s", microbatches_at(plan, first),
+                       microbatches_at(plan, last), format.integer(first), format.integer(last))
+end
+
 local function planned_line(run)
-  local plan = run.plan
-  local threshold = string.format("roll back below %s (steps over %s)", format.percent(plan.threshold),
-                                  format.seconds(run.found.measured and run.found.measured.ideal_seconds / plan.threshold
-                                                 or plan.ideal / plan.threshold))
-  return string.format("%s, M %s: predicted %s, %s a step; %s%s", named(plan, plan.schedule), format.integer(plan.microbatches),
-                       format.percent(plan.predicted), format.seconds(plan.step), threshold,
+  local plan, held = run.plan, report.held_against(run)
+  local ideal = run.found.measured and run.found.measured.ideal_seconds or plan.ideal
+  local step = plan.ramp and ideal / held.predicted or plan.step
+  local threshold = string.format("roll back below %s (steps over %s)", format.percent(held.threshold),
+                                  format.seconds(ideal / held.threshold))
+  return string.format("%s, %s: predicted %s, %s a step; %s%s", named(plan, plan.schedule), microbatches_of(run),
+                       format.percent(held.predicted), format.seconds(step), threshold,
                        plan.fallback and ", what " .. named(plan, plan.fallback.schedule, plan.fallback.pipeline)
                        .. " is predicted to reach" or "")
 end
@@ -56,7 +73,8 @@ local function switch_lines(plan)
   end
   local other = fallback.alternative
   local lines = { "switch to " .. named(plan, fallback.schedule, fallback.pipeline)
-                  .. (other and other.step_seconds and ", predicted " .. format.seconds(other.step_seconds) .. " a step" or "")
+                  .. (other and other.step_seconds and ", predicted " .. format.seconds(other.step_seconds) .. " a step"
+                      .. (plan.ramp and " at the batch of " .. format.integer(plan.batch) or "") or "")
                   .. (other and other.same_layout and ", at the same TP, EP and DP" or "") }
   lines[2] = fallback.schedule == "none" and "its plan: pipeplan plan SPEC --pipeline 1"
     or string.format("its plan: pipeplan plan SPEC --schedule %s --pipeline %d", fallback.schedule, fallback.pipeline)
@@ -68,11 +86,26 @@ local function trend_line(run)
   local measured = run.found.measured
   if not measured.early_seconds then return nil end
   local change = measured.late_seconds / measured.early_seconds - 1
-  local text = string.format("first quarter %s a step, last quarter %s", format.seconds(measured.early_seconds),
-                             format.seconds(measured.late_seconds))
+  local text = string.format("first quarter %s a step, last quarter %s%s", format.seconds(measured.early_seconds),
+                             format.seconds(measured.late_seconds),
+                             run.plan.ramp and #measured.batches > 1 and ", both as at the mean batch" or "")
   if math.abs(change) <= run.plan.comparison_error then return text end
-  return text .. string.format(" (%s %s): the run changed, the schedule did not", format.percent(math.abs(change)),
-                               change > 0 and "slower" or "faster")
+  return text .. string.format(" (%s %s): %s", format.percent(math.abs(change)), change > 0 and "slower" or "faster",
+                               measured.with_batch and "since the batch grew"
+                               or "the run changed, the schedule did not")
+end
+
+-- Where steps of several batches of a ramp were measured, each beside what the plan says of it.
+local function batches_line(run)
+  local batches, parts = run.found.measured.batches, {}
+  if not run.plan.ramp or #batches == 1 then return nil end
+  for i, part in ipairs(batches) do
+    if i > max_listed then break end
+    parts[i] = string.format("%s of %s: %s (predicted %s, threshold %s)", plural(part.steps, "step"), format.integer(part.batch),
+                             format.percent(part.utilisation), format.percent(part.predicted), format.percent(part.threshold))
+  end
+  if #batches > max_listed then parts[#parts + 1] = format.integer(#batches - max_listed) .. " more: --format json" end
+  return "by batch, " .. table.concat(parts, ", ")
 end
 
 -- Of a run that became slower: what to look for, since when.
@@ -104,7 +137,8 @@ end
 -- ------------------------------------------------------------------------------------------------------------------ what was left out
 
 local reason_words = {
-  warm_up = "before step %s", start_up = "start of a process", checkpoint = "after a checkpoint", evaluation = "after an evaluation",
+  warm_up = "before step %s", start_up = "start of a process", batch = "of a line in which the batch grew",
+  checkpoint = "after a checkpoint", evaluation = "after an evaluation",
   stall = "stalls (rare, over the limit; first in iteration %s)",
 }
 
@@ -135,7 +169,7 @@ end
 
 -- The fastest step that counts over the predicted one, of the same batch; nil without steps.
 local function fastest_over_predicted(run)
-  return run.found.measured and run.found.measured.fastest_over_ideal * run.plan.predicted
+  return run.found.measured and run.found.measured.fastest_over_scale * run.plan.predicted
 end
 
 local function printable(text) return (text:sub(1, 60):gsub("[^ -~]", "?")) end
@@ -181,9 +215,10 @@ function report.warnings(run)
       plural(steps.repeated, "iteration"))
   add(steps.senseless > 0, "%s", steps.senseless > 0 and report.senseless(steps) .. ": not this plan's run?")
   local rise = found.measured and found.measured.rise
-  add(rise, "steps became slower while it ran, by %s from the first quarter to the last, most of it after iteration %s: a fault to find, "
-      .. "not the schedule's doing",
-      rise and format.percent(rise.fraction), rise and format.integer(rise.after))
+  add(rise, "steps became slower while it ran, by %s from the first quarter to the last, most of it after iteration %s: %s",
+      rise and format.percent(rise.fraction), rise and format.integer(rise.after),
+      rise and (found.measured.with_batch and "the batch grew there, and at the new one the plan or the machine is slower than predicted"
+                or "a fault to find, not the schedule's doing"))
   add(steps.other_ranks > 0, "%s of ranks other than the first: passed over", plural(steps.other_ranks, "line"))
   add(found.counted_in_order, "lines without iteration numbers: counted in order, from 1")
   add(found.too_many_stalls > 0, "%s over the limit for stalls, too many to be rare: they count", plural(found.too_many_stalls, "line"))
@@ -191,6 +226,8 @@ function report.warnings(run)
       plural(found.marked_kept, "line"))
   add(found.wrong_batch, "%s with another global batch than the plan's: the ideal step is scaled by it",
       found.wrong_batch and plural(found.wrong_batch.lines, "line"))
+  add(run.plan.one_trigger,
+      "the plan is of an older pipeplan and says one threshold for all batches of its ramp, which holds for none: plan again")
   add(found.measured and found.measured.utilisation > 1, "steps are faster than the plan's ideal step: estimates are %s too slow at least",
       found.measured and format.percent(found.measured.utilisation - 1))
   local slower = fastest_over_predicted(run)
@@ -282,7 +319,7 @@ end
 function report.headline(run)
   local measured = run.found.measured
   return titles[run.verdict] .. (measured and string.format(" · utilisation %s, threshold %s", format.percent(measured.utilisation),
-                                                            format.percent(run.plan.threshold)) or ""), named(run.plan, run.plan.schedule)
+                                                            format.percent(measured.threshold)) or ""), named(run.plan, run.plan.schedule)
 end
 
 -- Everything that is said, in order: { { label, { text, … }, group }, … }. Groups stand apart.
@@ -292,10 +329,15 @@ function report.paragraphs(run)
     if texts and #texts > 0 then list[#list + 1] = { label, texts, group } end
   end
   put("verdict", run.verdict == "undecided" and "because" or "do", act_lines(run))
-  if run.verdict == "undecided" and measured and measured.utilisation < run.plan.threshold then
+  if run.verdict == "undecided" and measured and measured.utilisation < measured.threshold then
     put("verdict", "if below", switch_lines(run.plan))
   end
-  if measured then put("run", "measured", { measured_line(run), trend_line(run) }) end
+  if measured then
+    local texts = { measured_line(run) }
+    texts[#texts + 1] = batches_line(run)
+    texts[#texts + 1] = trend_line(run)
+    put("run", "measured", texts)
+  end
   put("run", "planned", { planned_line(run) })
   put("run", "left out", dropped_lines(run))
   put("run", "gaps", gap_lines(run))
@@ -354,16 +396,28 @@ local function counter_object(kind, plan)
            lowest = end_of(kind.lowest), highest = end_of(kind.highest), ranks = ranks }
 end
 
+-- Of a batch that grows: what was measured at each, beside what the plan says of it.
+local function batches_object(measured)
+  local list = json.array {}
+  for i, part in ipairs(measured.batches) do
+    list[i] = { global_batch_size = part.batch, steps = part.steps, first_iteration = part.first, last_iteration = part.last,
+                utilisation_fraction = part.utilisation, predicted_utilisation_fraction = part.predicted,
+                threshold_fraction = part.threshold }
+  end
+  return list
+end
+
 function report.object(run)
   local plan, found = run.plan, run.found
-  local other = plan.fallback and plan.fallback.alternative
+  local other, held = plan.fallback and plan.fallback.alternative, report.held_against(run)
   local value = {
     verdict = run.verdict, reasons = json.array(run.reasons), measured = measured_object(run),
-    threshold_fraction = plan.threshold, predicted_utilisation_fraction = plan.predicted, inside_error_band = plan.inside_error_band,
+    threshold_fraction = held.threshold, predicted_utilisation_fraction = held.predicted, inside_error_band = held.inside_error_band,
     schedule = plan.schedule, pipeline = plan.pipeline,
     fallback = plan.fallback and { schedule = plan.fallback.schedule, pipeline = plan.fallback.pipeline,
                                    step_seconds = json.or_null(other and other.step_seconds) } or json.null,
     window = { first_step = run.first, last_step = run.last, log_interval = found.interval },
+    batches = plan.ramp and found.measured and batches_object(found.measured) or json.null,
     dropped = json.array {}, gaps = json.array {}, counters = json.array {}, files = json.array {},
     restarts = run.steps.restarts, undefined_iterations = run.steps.undefined, skipped_iterations = run.steps.skipped,
     warnings = json.array(report.warnings(run)),

@@ -401,11 +401,17 @@ local properties = {
     }, "what the factors let plan and nobody measured; null where that is no faster")),
   }, "of --measured: what runs of layouts say")),
   rollback = optional(object({
-    metric = text "what to measure", threshold_fraction = fraction "switch below it", window_steps = whole "steps to average over",
+    metric = text "what to measure", threshold_fraction = fraction "switch below it, over these steps", window_steps = whole "steps to average over",
+    predicted_utilisation_fraction = fraction "the plan's own over these steps",
     warmup_steps = whole("steps left out of it", 0),
     threshold_seconds = seconds "the mean step at that utilisation: switch above it",
     fallback = optional(object({ schedule = one_of(schedules, "schedule"), pipeline = whole "P" }, "what to switch to; null: nothing simpler")),
     inside_error_band = boolean "is the gain smaller than what the estimates can tell?", paragraph = text "the trigger in words",
+    batches = optional(list(object({
+      global_batch_size = whole "sequences of a step", predicted_utilisation_fraction = fraction "the plan's own at this batch",
+      threshold_fraction = fraction "switch below it", threshold_seconds = seconds "the mean step at that utilisation: switch above it",
+      inside_error_band = boolean "is the gain at this batch smaller than what the estimates can tell?",
+    }, "one batch"), "of a batch that grows, the trigger at each: what holds for the steps at that batch; null when it is constant")),
   }, "when to give up on the plan")),
   alternatives = optional(list(reference "alternative", "other schedules on the same devices, layers and tokens")),
   explanation = optional(object({

@@ -60,6 +60,41 @@ describe("a run", function()
     assert.is_true(math.abs(found.measured.rise_fraction - 13 / 27) < 0.01)
   end)
 
+  -- tests/monitoring.lua: at 32 sequences 12/15 = 80 % is predicted, 12/21 = 57.1 % the threshold; at 64 24/27 and 24/33
+  it("of a ramp is told prediction and threshold of the batch of its steps, and of several batches each", function()
+    local ramp = files.write("ramp.json", monitoring.plan(monitoring.ramp()))
+    local function line(batch) return function(i, seconds) return monitoring.megatron(i, seconds, { batch = batch }) end end
+    local small = monitoring.log(1, 40, 15, 1, line(32))
+    local status, out = monitor(small, nil, ramp)
+    local flat = out:gsub("%s+", " ")
+    assert.equal(0, status)
+    assert.matches("^KEEP · utilisation 80 %%, threshold 57%.1 %%", out)
+    assert.matches("ZB-H1 at P 4, M 4 at the batch of 32: predicted 80 %, 15 s a step; roll back below 57.1 % (steps over 21 s)", flat, 1, true)
+    status, out = monitor(small .. monitoring.log(41, 100, 45, 1, line(64)), nil, ramp)
+    flat = out:gsub("%s+", " ")
+    assert.equal(1, status)
+    -- ideal 30 × 12 + 60 × 24 = 1,800 s: of 30 × 15 + 60 × 27 = 2,070 s predicted, 30 × 21 + 60 × 33 = 2,610 s the limit, over 90 steps
+    assert.matches("M 4 to 8, the mean of these steps at batches of 32 to 64: predicted 87 %, 23 s a step; roll back below 69 % (steps over 29 s)",
+                   flat, 1, true)
+    assert.matches("by batch, 30 steps of 32: 80 % (predicted 80 %, threshold 57.1 %), 60 steps of 64: 53.3 % (predicted 88.9 %, threshold 72.7 %)",
+                   flat, 1, true)
+    assert.matches("switch to 1F1B at P 4, predicted 33 s a step at the batch of 64", flat, 1, true)
+    assert.matches("after iteration 40: the batch grew there", flat, 1, true)
+    local found = object(small, nil, ramp)
+    assert.near(12 / 21, found.threshold_fraction, 1e-12)
+    assert.same({ 1, 32, 30 }, { #found.batches, found.batches[1].global_batch_size, found.batches[1].steps })
+    assert.near(12 / 15, found.batches[1].predicted_utilisation_fraction, 1e-12)
+    assert.equal(json.null, object(healthy).batches)
+  end)
+
+  it("of a ramp whose plan has no threshold at each batch is held against the one that it has, and told so", function()
+    local changes = monitoring.ramp()
+    changes["rollback.batches"] = nil
+    local found = object(healthy, nil, files.write("ramp.json", monitoring.plan(changes)))
+    assert.near(1920 / 2820, found.threshold_fraction, 1e-12)
+    assert.matches("says one threshold for all batches of its ramp, which holds for none: plan again", found.warnings[1], 1, true)
+  end)
+
   it("is told the fallback's chunks a rank where the plan has others, for its spec may fix them", function()
     local interleaved = files.write("plan.json", monitoring.plan { ["parallelism.virtual"] = 2 })
     local _, out = monitor(slow, nil, interleaved)
@@ -374,6 +409,24 @@ describe("the command line", function()
     local status, _, problem = run(refused .. " " .. log)
     assert.equal(2, status)
     assert.matches("status is rejected: there is no plan to hold a run against", problem, 1, true)
+  end)
+
+  -- its training.batch_ramp: 6.45 s a step at 3,072, 22.1 s at 15,360, which begins at step 19,414; 1.20 times that, the error of an
+  -- estimate, is where it is given up: 7.74 s and 26.5 s
+  it("takes the ramp that plan prints, and holds each step against its own batch", function()
+    local path = files.write("plan.json", program.run("plan examples/specs/deepseek-v3-ramp.json --format json").stdout)
+    local function lines(first, last, seconds, batch)
+      return monitoring.log(first, last, seconds, 10, function(i, value) return monitoring.megatron(i, value, { batch = batch }) end)
+    end
+    local status, out = monitor(lines(10, 400, 6.452, 3072), nil, path)
+    assert.equal(0, status)
+    assert.matches("M 24 at the batch of 3,072: predicted 42 %, 6.45 s a step; roll back below 35 % (steps over 7.74 s)", (out:gsub("%s+", " ")),
+                   1, true)
+    status, out = monitor(lines(60010, 60400, 36, 15360), "--steps 60001-60400", path)
+    assert.equal(1, status)
+    assert.matches("^ROLL BACK · utilisation 37%.%d %%, threshold 51 %%", out)   -- 13.5 s over 36 s, and 0.5 % of jitter
+    assert.matches("M 120 at the batch of 15,360: predicted 61.2 %, 22.1 s a step; roll back below 51 % (steps over 26.5 s)",
+                   (out:gsub("%s+", " ")), 1, true)
   end)
 
   it("takes no plan whose schedule or fallback somebody damaged", function()

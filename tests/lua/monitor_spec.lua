@@ -269,13 +269,34 @@ describe("the steps that count", function()
   end)
 
   it("of a ramp have the ideal step of its segment, whether the log says the batch or not", function()
-    -- 40 steps of 32 sequences of 4,096: 5,242,880 tokens; then 64
-    local ramp = { { first_token = 0, global_batch_size = 32 }, { first_token = 40 * 32 * 4096, global_batch_size = 64 } }
-    local found = find(run(11, 100, function(i) return i <= 40 and 15 or 30 end), { ["training.batch_ramp"] = ramp })
+    local found = find(run(11, 100, function(i) return i <= 40 and 15 or 30 end), monitoring.ramp())
     assert.near((30 * 12 + 60 * 24) / (30 * 15 + 60 * 30), found.measured.utilisation, 1e-12)
     assert.is_nil(found.wrong_batch)
-    found = find({ { 40, 15, batch = 32 }, { 41, 30, batch = 64 } }, { ["training.batch_ramp"] = ramp })
+    found = find({ { 40, 15, batch = 32 }, { 41, 30, batch = 64 } }, monitoring.ramp())
     assert.is_nil(found.wrong_batch)
+  end)
+
+  it("of a ramp have the batch that the log says, also where the plan has another at that step", function()
+    local list = run(11, 30, 27)
+    for _, line in ipairs(list) do line.batch = 64 end
+    local measured = find(list, monitoring.ramp()).measured
+    assert.same({ 24, 24 / 33 }, { measured.ideal_seconds, measured.threshold })
+  end)
+
+  it("of a ramp have the batch of their number where lines have no iteration", function()
+    local collector = steps.new(plan(monitoring.ramp()), 11, 100)
+    for i = 1, 100 do collector:add_unnumbered(i <= 40 and 15 or 27) end
+    local measured = collector:finish(2).measured
+    assert.same({ 32, 30, 64, 60 }, { measured.batches[1].batch, measured.batches[1].steps, measured.batches[2].batch,
+                                      measured.batches[2].steps })
+    assert.near(measured.predicted, measured.utilisation, 1e-12)
+  end)
+
+  -- lines of 10 steps: that of 45 is the mean of five at 32 and five at 64
+  it("of a ramp are not those of a line in which the batch grew", function()
+    local found = find(run(15, 95, function(i) return i < 45 and 15 or i == 45 and 21 or 27 end, 10), monitoring.ramp())
+    assert.same({ warm_up = 10, batch = 10 }, dropped(found))
+    assert.near(found.measured.predicted, found.measured.utilisation, 1e-12)
   end)
 end)
 
@@ -343,6 +364,50 @@ describe("the verdict", function()
       assert.matches("(--steps 61-100)", why, 1, true)
     end
     assert.equal("roll_back", (decide(run(11, 100, function(i) return noisy(i <= 60 and 60 or 34, 0.1)(i) end))))   -- still too slow
+  end)
+
+  local function decide_ramp(list, first, last)
+    local found, _, p = find(list, monitoring.ramp(), first, last)
+    local word, reasons = verdict.of(p, found, { min_steps = 9, last = last or 100 })
+    return word, table.concat(reasons, "; "), found.measured
+  end
+
+  -- tests/monitoring.lua: steps of 32 are given up over 21 s, of 64 over 33 s; the mean of the first hundred is 68.1 %
+  it("of a ramp is that of each step's own batch", function()
+    local word, _, measured = decide_ramp(run(11, 40, noisy(20, 0.1)))   -- 60 %, under the mean
+    assert.equal("keep", word)
+    assert.same({ 12 / 15, 12 / 21 }, { measured.predicted, measured.threshold })
+    assert.equal("roll_back", (decide_ramp(run(11, 40, noisy(22, 0.1)))))
+    word, _, measured = decide_ramp(run(61, 100, noisy(34, 0.1)), 61, 100)   -- 70.6 %, above the mean
+    assert.equal("roll_back", word)
+    assert.same({ 24 / 27, 24 / 33 }, { measured.predicted, measured.threshold })
+    assert.equal("keep", (decide_ramp(run(61, 100, noisy(32, 0.1)), 61, 100)))
+  end)
+
+  it("of a ramp whose window has steps of two batches is that of their sums, and a batch that grows is no change of the run", function()
+    local word, why, measured = decide_ramp(run(11, 100, function(i) return noisy(i <= 40 and 15 or 27, 0.1)(i) end))
+    assert.same({ "keep", "" }, { word, why })
+    assert.near(1800 / (30 * 15 + 60 * 27), measured.predicted, 1e-12)   -- ideal: 30 × 12 + 60 × 24
+    assert.near(1800 / (30 * 21 + 60 * 33), measured.threshold, 1e-12)
+    assert.is_nil(measured.rise or measured.recovered_after)
+    assert.is_true(measured.error_fraction < 0.002, measured.error_fraction)
+    assert.near(measured.predicted, measured.median_utilisation, 0.01)
+    assert.equal("roll_back", (decide_ramp(run(11, 100, function(i) return noisy(i <= 40 and 22 or 34.5, 0.1)(i) end))))
+  end)
+
+  it("of a ramp is a fault where the run became slower inside a batch, and none where the batch grew just there", function()
+    assert.equal("fault", (decide_ramp(run(11, 100, function(i) return noisy(i <= 40 and 15 or i <= 60 and 27 or 45, 0.1)(i) end))))
+    local word, why, measured = decide_ramp(run(11, 100, function(i) return noisy(i <= 40 and 15 or 45, 0.1)(i) end))
+    assert.same({ "roll_back", "" }, { word, why })
+    assert.same({ true, 40 }, { measured.with_batch, measured.rise.after })
+  end)
+
+  -- 30 steps of 25 s at 32 (48 %), ten of 27 s at 64: 600/1020 is under 600/(30 × 21 + 10 × 33) = 62.5 %
+  it("of a ramp is undecided where the newest batch is on another side of its threshold than all steps together", function()
+    local word, why = decide_ramp(run(11, 50, function(i) return noisy(i <= 40 and 25 or 27, 0.1)(i) end))
+    assert.equal("undecided", word)
+    assert.matches("the steps at the newest batch, 64, are above their threshold", why, 1, true)
+    assert.matches("(--steps 41-100)", why, 1, true)
   end)
 
   it("is undecided on few steps", function()
@@ -444,13 +509,13 @@ describe("a plan that is read back", function()
   it("is what plan prints", function()
     local p = plan()
     assert.same({ 24, 27, 24 / 33, 100, 10, 8, 262144, 33 },
-                { p.ideal, p.step, p.threshold, p.window, p.warmup, p.gpus, p.tokens, p.fallback.alternative.step_seconds })
+                { p.ideal, p.step, p.batches[64].threshold, p.window, p.warmup, p.gpus, p.tokens, p.fallback.alternative.step_seconds })
     assert.is_true(p.fallback.alternative.same_layout)
     local real = require("pipeplan").policy(nil, { date = "2026-11-27" }):plan { "examples/specs/deepseek-v3.json" }
     local schema = require "pipeplan.schema.plan"
     p = plan_file.read(files.write("plan.json", json.encode(json.shape(real, schema))))
     assert.same({ 2048, 16, 1000, 50, "dualpipe" }, { p.gpus, p.pipeline, p.window, p.warmup, p.schedule })
-    assert.equal(real.rollback.threshold_fraction, p.threshold)
+    assert.equal(real.rollback.threshold_fraction, p.batches[15360].threshold)
     assert.equal(16, #p.busy)
   end)
 
@@ -471,20 +536,25 @@ describe("a plan that is read back", function()
     assert.matches("rollback.inside_error_band is 1: expected true or false", problem { ["rollback.inside_error_band"] = 1 }, 1, true)
     assert.matches("parallelism.data is 0", problem { ["parallelism.data"] = 0 }, 1, true)
     assert.matches("training.batch_ramp", problem { ["training.batch_ramp"] = { { first_token = 5 } } }, 1, true)
+    local ramp = monitoring.ramp()
+    ramp["rollback.batches"][1].threshold_fraction = 2
+    assert.matches("rollback.batches: expected what is predicted at the batch of 32, and its threshold", problem(ramp), 1, true)
     for _, text in ipairs { "[]", "3", "{}", "null", '{"status":3}', '"planned"' } do
       assert.matches("this is no plan", problem(nil, text), 1, true)
     end
   end)
 
   it("in which any field is of another kind is an answer, never a crash", function()
-    local text = monitoring.plan()
+    local text = monitoring.plan(monitoring.ramp())
+    local seen = {}
     for name in text:gmatch '"([%w_]+)":' do
-      for _, value in ipairs { "null", "[]", "{}", "-1", "1e300", '"x"', "true", "[1,{}]" } do
+      for _, value in ipairs(seen[name] and {} or { "null", "[]", "{}", "-1", "1e300", '"x"', "true", "[1,{}]" }) do
         local changed = text:gsub('"' .. name .. '":%b{}', '"' .. name .. '":' .. value)
           :gsub('"' .. name .. '":%b[]', '"' .. name .. '":' .. value):gsub('"' .. name .. '":[^,}%]{%[]+', '"' .. name .. '":' .. value)
         local good, err = pcall(plan_file.read, files.write("plan.json", changed))
         if not good then assert.equal(2, type(err) == "table" and err.status, name .. " " .. value .. " " .. tostring(err)) end
       end
+      seen[name] = true
     end
   end)
 end)

@@ -2,6 +2,7 @@
 -- The rollback trigger lies below what the plan predicts: a run as predicted is kept.
 
 local pipeplan = require "pipeplan"
+local json = require "pipeplan.base.json"
 
 local policy = pipeplan.policy(nil, { date = "2026-11-27" })
 
@@ -42,6 +43,44 @@ describe("the rollback trigger", function()
     local plan = policy:plan { "examples/specs/deepseek-v3.json" }
     assert.is_false(plan.rollback.inside_error_band)
     assert.matches("that is what the simpler plan reaches", plan.rollback.paragraph, 1, true)
+  end)
+
+  -- Ideal step ÷ step at each batch; with nothing to fall back to, 1.20 times the step, the error of an estimate. The ideal step is M
+  -- times what a microbatch takes, so it grows as the batch does.
+  it("of a ramp is stated at each batch, from that batch's own step", function()
+    local plan = policy:plan { "examples/specs/deepseek-v3-ramp.json" }
+    assert.is_nil(plan.rollback.fallback)
+    assert.equal(5, #plan.rollback.batches)
+    for i, at in ipairs(plan.rollback.batches) do
+      local segment = plan.training.batch_ramp[i]
+      local ideal = plan.ideal_step_seconds * segment.global_batch_size / plan.global_batch_size
+      assert.equal(segment.global_batch_size, at.global_batch_size)
+      assert.near(ideal / segment.step_seconds, at.predicted_utilisation_fraction, 1e-9)
+      assert.near(ideal / segment.step_seconds / 1.2, at.threshold_fraction, 1e-9)
+      assert.near(1.2 * segment.step_seconds, at.threshold_seconds, 1e-9)
+    end
+    assert.matches("from 35 % (steps over 7.74 s) at 3,072 to 51 % (26.5 s) at 15,360.", plan.rollback.paragraph, 1, true)
+    assert.is_nil(policy:plan({ "examples/specs/deepseek-v3.json" }).rollback.batches)
+  end)
+
+  -- the first thousand steps are all at 3,072, where 42 % is predicted; 61.2 % is the prediction at 15,360
+  it("of a ramp stands on a page beside the prediction of the same steps", function()
+    local plan = policy:plan { "examples/specs/deepseek-v3-ramp.json" }
+    local html = require("pipeplan.report.html.rollback").section(plan).text
+    assert.matches("Utilisation: the plan predicts 42 %, below 35 % roll back", html, 1, true)
+    assert.not_matches("61.2 %", html, 1, true)
+  end)
+
+  -- 48 and 120 microbatches on 16 ranks are enough for DualPipe, whose fallback is 1F1B: what the shipped ramp, from 24 on, is planned as
+  it("of a ramp is what the fallback reaches at each batch", function()
+    local spec = json.read "examples/specs/deepseek-v3-ramp.json"
+    local one_f_one_b = policy:plan_spec(spec, "examples/specs").training.batch_ramp
+    spec.training.global_batch_size = { { 0, 6144 }, { "6B", 15360 } }
+    local plan = policy:plan_spec(spec, "examples/specs")
+    local batches = plan.rollback.batches
+    assert.same({ "dualpipe", "1f1b", 2 }, { plan.schedule, plan.rollback.fallback.schedule, #batches })
+    assert.near(one_f_one_b[2].step_seconds, batches[1].threshold_seconds, 1e-9)
+    assert.near(one_f_one_b[5].step_seconds, batches[2].threshold_seconds, 1e-9)
   end)
 
   it("says that the spec keeps a faster fallback from being the plan, where it does", function()

@@ -19,21 +19,21 @@ local function sentence(text) return (text:gsub("^%l", string.upper)) .. (text:f
 
 -- How many steps that is, and what they took.
 local function verdict(run)
-  local measured, plan = run.found.measured, run.plan
+  local measured = run.found.measured
   local words = element("b", nil, verdicts[run.verdict])
   if not measured then return element.list(words, ": no step was measured. ", sentence(run.reasons[1] or "")) end
-  local against = measured.utilisation < plan.threshold and "below" or "above"
+  local against = measured.utilisation < measured.threshold and "below" or "above"
   return element.list(words, ": over ", format.plural(measured.steps, "step"), " utilisation is ",
                       element("b", nil, format.percent(measured.utilisation)),
-    string.format(", %s the threshold of %s; the plan predicts %s. ", against, format.percent(plan.threshold),
-                  format.percent(plan.predicted)),
+    string.format(", %s the threshold of %s; the plan predicts %s. ", against, format.percent(measured.threshold),
+                  format.percent(measured.predicted)),
     run.verdict == "undecided" and sentence(run.reasons[1] or "") or nil)
 end
 
 local function gauge(run)
-  local measured, plan = run.found.measured, run.plan
+  local measured = run.found.measured
   if not measured then return nil end
-  return document.section("Utilisation", rollback.gauge { threshold = plan.threshold, predicted = plan.predicted,
+  return document.section("Utilisation", rollback.gauge { threshold = measured.threshold, predicted = measured.predicted,
                                                           measured = measured.utilisation },
                           { id = "utilisation" })
 end

@@ -71,14 +71,14 @@ function rollback.section(plan)
     words = words .. " the estimate is wrong: measure, and plan again."
   end
   if error then
-    local inside = known.threshold_fraction > plan.predicted_utilisation_fraction / (1 + error)
+    local inside = known.threshold_fraction > known.predicted_utilisation_fraction / (1 + error)
     words = words .. string.format(" The grey bar is the plan with its error of ±%s; the threshold lies %s it.", format.percent(error),
                                    inside and "inside" or "outside")
   end
   words = words .. string.format(" Window: the first %s steps without %s.", format.integer(known.window_steps),
                                  format.integer(known.warmup_steps))
   return document.section("When to roll back", element.list(
-    rollback.gauge { threshold = known.threshold_fraction, predicted = plan.predicted_utilisation_fraction, error = error },
+    rollback.gauge { threshold = known.threshold_fraction, predicted = known.predicted_utilisation_fraction, error = error },
     element("p", nil, words), document.folded("The rule in full", element("p", nil, known.paragraph))), { id = "rollback" })
 end
 
