@@ -59,7 +59,10 @@ function candidates.find_alone(set)
   if row then set.c:set("alone_seconds", set.c:get("step_seconds", row)) end
 end
 
--- What a rule's function says of a row: true, false, or nil where it reads what is not known before `simulated`.
+local bytes_fields = { peak_bytes = true }
+
+-- What a rule's function says of a row: true, false, or nil where it reads what is not known before `simulated`; that is "bytes" where of
+-- what a simulation says the bytes alone are known.
 local function answer(set, rule, row, simulated)
   local c, done = set.c, false
   local function value_of(field)
@@ -72,7 +75,7 @@ local function answer(set, rule, row, simulated)
   end
   local function is_late(field)
     local scope = vocabulary.by_name[field].scope
-    return scope == "plan" or scope == "simulated" and not simulated
+    return scope == "plan" or scope == "simulated" and (not simulated or simulated == "bytes" and not bytes_fields[field])
   end
   return set.memo:answer(rule, set.policy, value_of, is_late)
 end
@@ -87,21 +90,30 @@ local function asked(set, rule, among, simulated)
   return set.c:only(yes), set.c:only(later)
 end
 
--- A row or kernel whose function reads what is known only later, as its conditions cannot.
-local function too_early(set, rule, among)
-  local _, field = answer(set, rule, among:first(), statements.readable[rule.verb].simulated)
+-- A row, kernel or preference whose function reads what is known only later, as its conditions cannot.
+local function too_early(set, rule, among, simulated)
+  local _, field = answer(set, rule, among:first(), simulated)
   failure.raise("policy_error", "rule '%s' (%s): its function reads %s", rule.id, format.place(rule),
-                statements.unreadable(rule.verb, field))
+                statements.unreadable(rule.verb, field, rule.within))
 end
 
 -- Does a rule have a condition about one of these fields?
 local function reads(rule, fields)
   for _, condition in ipairs(rule.conditions) do
-    for _, name in ipairs { condition.field, condition.ref or "", condition.low_ref or "", condition.high_ref or "" } do
+    for _, name in ipairs(conditions.fields(condition)) do
       if fields[name] then return true end
     end
   end
   return false
+end
+
+-- Conditions of a rule that read none of these fields.
+local function without(rule, fields)
+  local list = {}
+  for _, condition in ipairs(rule.conditions) do
+    if not reads({ conditions = { condition } }, fields) then list[#list + 1] = condition end
+  end
+  return list
 end
 
 -- Rows of `among` for which a rule holds.
@@ -109,9 +121,32 @@ function methods:match(rule, among)
   if reads(rule, avoidable_fields) then candidates.find_alone(self) end
   local mask = among & self.c:match(conditions.engine(rule))
   if not rule.when then return mask end
-  local yes, later = asked(self, rule, mask, statements.readable[rule.verb].simulated)
-  if #later > 0 then too_early(self, rule, later) end
+  local simulated = statements.readable[rule.verb].simulated
+  local yes, later = asked(self, rule, mask, simulated)
+  if #later > 0 then too_early(self, rule, later, simulated) end
   return yes
+end
+
+-- Rows of `among` that a preference "within any" matches. What it asks of bytes it asks of survivors, whose bytes are computed for it;
+-- dropped: of those too that rules drop.
+function methods:match_any(rule, among, dropped)
+  local function weighed(rows)
+    if not dropped then
+      self:weigh(rows)
+      return rows & self.alive
+    end
+    self.c:memory(rows - self.unbuildable)
+    return rows - self.unbuildable
+  end
+  local mask = among & self.c:match(conditions.engine({ conditions = without(rule, bytes_fields) }))
+  if reads(rule, bytes_fields) then mask = weighed(mask) & self.c:match(conditions.engine(rule)) end
+  if not rule.when then return mask end
+  local yes, later = asked(self, rule, mask, false)
+  if #later == 0 then return yes end
+  if not bytes_fields[select(2, answer(self, rule, later:first(), false))] then too_early(self, rule, later, false) end
+  local more, never = asked(self, rule, weighed(later), "bytes")
+  if #never > 0 then too_early(self, rule, never, "bytes") end
+  return yes | more
 end
 
 -- Rows with one of these schedules.
@@ -234,10 +269,7 @@ end
 
 -- Simulates the rows for which the rest of a rule's conditions hold.
 local function simulate_for(set, rule, among)
-  local known = {}
-  for i, condition in ipairs(conditions.engine(rule)) do
-    if not reads({ conditions = { rule.conditions[i] } }, simulated_fields) then known[#known + 1] = condition end
-  end
+  local known = conditions.engine { conditions = without(rule, simulated_fields) }
   for _, row in ipairs((among & set.c:match(known)):rows()) do set.c:simulate(row) end
 end
 
@@ -257,7 +289,7 @@ local function apply_policy(set, simulated, rows)
         if rule.when then
           local later
           mask, later = asked(set, rule, mask, simulated)
-          if simulated and #later > 0 then too_early(set, rule, later) end
+          if simulated and #later > 0 then too_early(set, rule, later, simulated) end
           if not simulated then set.unsaid[rule] = later end
         end
         dead = dead | mask

@@ -96,7 +96,7 @@ local function why_without(set, group, name, choice)
     for _, step in ipairs(choice.steps) do
       if step.by == "preference" and step.rule.within == "any" and #(alive & step.left) == 0 then
         -- and what stands in the way of those that would match
-        local list, matching = { reasons.preference(name, step.rule) }, set:match(step.rule, mine)
+        local list, matching = { reasons.preference(name, step.rule) }, set:match_any(step.rule, mine, true)
         local row = #matching > 0 and nearest_depth(set, rank.fewest(set, matching), choice.row)
         for _, reason in ipairs(row and reasons.all(set, row) or {}) do list[#list + 1] = reason end
         return list

@@ -60,7 +60,7 @@ local function reads_more(policy)
   for _, rule in ipairs(policy.invariants) do
     if rule.when then return true end
     for _, condition in ipairs(rule.conditions) do
-      for _, name in ipairs { condition.field, condition.ref or "", condition.low_ref or "", condition.high_ref or "" } do
+      for _, name in ipairs(conditions.fields(condition)) do
         local field = vocabulary.by_name[name]
         if name ~= "status" and field and (field.scope == "plan" or name:find "^pipeline_avoidable") then return true end
       end

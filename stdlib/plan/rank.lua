@@ -135,7 +135,7 @@ end
 function rank.preferred(set, left, steps)
   for _, rule in ipairs(set.policy.prefers) do
     if rule.within == "any" then
-      local matching = set:match(rule, left)
+      local matching = set:match_any(rule, left)
       if #matching > 0 and set:best(matching) then left = matching end
       if steps then steps[#steps + 1] = { by = "preference", id = rule.id, rule = rule, left = left } end
     end

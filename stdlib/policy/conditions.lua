@@ -181,6 +181,13 @@ function conditions.sort(list)
   return list
 end
 
+-- Names of the fields and parameters that a condition reads.
+function conditions.fields(condition)
+  local list = { condition.field }
+  for _, side in ipairs { "ref", "low_ref", "high_ref" } do list[#list + 1] = condition[side] end
+  return list
+end
+
 local references = { value = "ref", low = "low_ref", high = "high_ref" }
 
 -- Puts the values of parameters beside their names. parameters: id → { value = }.

@@ -229,6 +229,12 @@ local function check_rule(builder, rule)
       complain_of("it recommends %s, which it refuses", rule.recommend)
     end
   end
+  for _, condition in ipairs(rule.verb == "prefer" and rule.within == "any" and rule.conditions or {}) do
+    for _, name in ipairs(conditions.fields(condition)) do
+      local problem = vocabulary.by_name[name] and statements.unreadable("prefer", name, "any")
+      if problem then complain_of("%s", problem) end
+    end
+  end
   if rule.unless and not builder.rules[rule.unless] and not builder.disabled_by_id[rule.unless] then
     complain_of("unless: no rule has the id '%s'%s", rule.unless, failure.suggestion(rule.unless, sorted_keys(builder.rules)))
   end

@@ -251,9 +251,19 @@ function statements.recommends_schedule(rule)
   return rule.verb == "refuse" and rule.recommend ~= nil and not lists.contains(statements.layouts, rule.recommend)
 end
 
+-- May a preference "within any" read that field? Of all survivors the bytes can be known, the seconds only of those that come close to the
+-- fastest: to simulate the others takes many times a plan.
+function statements.is_known_of_all(field)
+  return field == "peak_bytes" or readable.row[vocabulary.by_name[field].scope] ~= nil
+end
+
 -- nil, or why a rule of that verb cannot read that field.
-function statements.unreadable(verb, field)
+function statements.unreadable(verb, field, within)
   local scope = vocabulary.by_name[field].scope
+  if within == "any" and not statements.is_known_of_all(field) then
+    return string.format("'%s' is known only of the survivors that come close to the fastest, and within = \"any\" is asked of all: "
+                         .. "write a fraction, such as within = \"10%%\", or a reject of the others", field)
+  end
   if readable[verb][scope] then return nil end
   if scope == "plan" then return string.format("'%s' is known only of a finished plan: warn and invariant may read it", field) end
   return string.format("'%s' is known only after simulation; a %s is decided before", field, verb)

@@ -54,6 +54,14 @@ local function random_rule(r, base, fields)
   return list[1] and forms_of(list)
 end
 
+-- Does it read what a preference within "any" may not?
+local function reads_time(rule)
+  for _, field in ipairs(late) do
+    if field[1] ~= "peak_bytes" and rule[1]:find(field[1], 1, true) then return true end
+  end
+  return false
+end
+
 local statements = {
   reject = [[reject { id = "r", message = "m", %%s }]], refuse = [[refuse { id = "r", message = "m", recommend = "data_parallel", %%s }]],
   warn = [[warn { id = "r", message = "m", %%s }]], prefer = [[prefer { id = "r", within = "%s", %%s }]],
@@ -126,7 +134,9 @@ describe("a rule", function()
       local verb = r.pick { "reject", "reject", "refuse", "warn", "prefer", "row" }
       local rule = status ~= "answered" and random_rule(r, base, verb == "row" and early or late)
       if rule then
-        local statement = statements[verb]:format(r.pick(verb == "prefer" and { "any", "5%%" } or { "1f1b", "zb_h1", "dualpipev" }))
+        local other = r.pick(verb == "prefer" and { "any", "5%%" } or { "1f1b", "zb_h1", "dualpipev" })
+        if other == "any" and reads_time(rule) then other = "5%%" end
+        local statement = statements[verb]:format(other)
         local what, dropped = compared(number, statement, rule, spec)
         seen[what], counted = true, counted + (dropped and 1 or 0)
       end
