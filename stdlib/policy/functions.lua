@@ -28,11 +28,13 @@ local function is_early(name)
   return scope == "request" or scope == "candidate"
 end
 
--- The fields that a record of a plan that does not exist cannot have.
+-- The fields that a record lacks because they are not known yet. Of a finished plan none; of what was simulated no cost, which then has no
+-- price: there an absent one is an answer.
 function functions.late_of(record)
   local late
-  for _, field in ipairs(vocabulary.fields) do
-    if record[field.name] == nil and not is_early(field.name) then
+  for _, field in ipairs(record.status ~= "planned" and vocabulary.fields or {}) do
+    local answered = is_early(field.name) or field.name == "cost" and record.step_seconds ~= nil
+    if record[field.name] == nil and not answered then
       late = late or {}
       late[field.name] = true
     end

@@ -4,8 +4,11 @@
 local planning = require "planning"  -- first: it loads the module
 local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
+local evaluate = require "pipeplan.analysis.evaluate"
 local functions = require "pipeplan.policy.functions"
 local lists = require "pipeplan.base.lists"
+local planner = require "pipeplan.plan.init"
+local spec = require "pipeplan.input.spec"
 
 local policy_of = planning.policy_of
 
@@ -55,6 +58,19 @@ describe("a function", function()
     assert.is_true(planning.has(plan(warn).warnings, "w"))
     local refused = plan(warn .. [[reject { id = "r", tensor_parallel = at_least(1), message = "m" }]])
     assert.equal("rejected", refused.status)
+  end)
+
+  it("is told that there is no cost where there is no price, whoever asks it: a reject, a warning, --explain, policy eval", function()
+    local asks = [[message = "m", when = function(f) return f.cost == nil end }]]
+    local reject, warn = policy_of([[reject { id = "r", ]] .. asks), policy_of([[warn { id = "r", ]] .. asks)
+    for price, holds in pairs { [2] = false, [planning.none] = true } do
+      local request = spec.from_table(planning.merge(planning.merge(dense, narrow), { cluster = { price_per_gpu_hour = price } }), ".")
+      local dropped = planner.plan { request = request, policy = reject.policy, explain = true }
+      assert.equal(holds, dropped.status == "rejected" and dropped.reasons[1].id == "r")
+      assert.equal(holds, planning.entry(dropped.explanation.rules, "r").holds)
+      assert.equal(holds, evaluate.of(reject.policy.rules.r, request, reject.policy).plan.holds)
+      assert.equal(holds, planning.has(planner.plan({ request = request, policy = warn.policy }).warnings, "r"))
+    end
   end)
 
   it("names the nearest value at which it says no, like a condition", function()
