@@ -74,10 +74,11 @@ local function checker(plan, file)
   return check
 end
 
--- Batches of a ramp as { { first_step =, batch = }, … }: where each begins, in steps.
+-- Batches of a ramp as { { first_step =, batch = }, … }: where each begins, in steps. Tokens are those that train: padding does not.
 local function ramp_of(check, plan, file)
   local ramp, sequence = json.at(plan, "training.batch_ramp"), check.whole("training.sequence_length", 1, 1e9)
   if ramp == nil then return nil end
+  if json.at(plan, "training.padding") ~= nil then sequence = sequence * (1 - check.number("training.padding", 0, 0.999999)) end
   if not json.is_array(ramp) or #ramp > most.segments then
     failure.usage("%s: training.batch_ramp: expected a list of at most %d segments", file, most.segments)
   end

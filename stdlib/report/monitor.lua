@@ -224,8 +224,9 @@ function report.warnings(run)
   add(found.too_many_stalls > 0, "%s over the limit for stalls, too many to be rare: they count", plural(found.too_many_stalls, "line"))
   add(found.marked_kept > 0, "%s with a checkpoint or an evaluation before them: most of the window, so they count",
       plural(found.marked_kept, "line"))
-  add(found.wrong_batch, "%s with another global batch than the plan's: the ideal step is scaled by it",
-      found.wrong_batch and plural(found.wrong_batch.lines, "line"))
+  add(found.wrong_batch, "%s with another global batch than the plan's: the ideal step is scaled by it%s",
+      found.wrong_batch and plural(found.wrong_batch.lines, "line"),
+      run.plan.ramp and ", from the batch that the plan has at that step" or "")
   add(run.plan.one_trigger,
       "the plan is of an older pipeplan and says one threshold for all batches of its ramp, which holds for none: plan again")
   add(found.measured and found.measured.utilisation > 1, "steps are faster than the plan's ideal step: estimates are %s too slow at least",

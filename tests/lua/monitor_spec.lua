@@ -292,6 +292,15 @@ describe("the steps that count", function()
     assert.near(measured.predicted, measured.utilisation, 1e-12)
   end)
 
+  -- a fifth of each sequence trains nothing, so the tokens that train of the first 40 steps are four fifths
+  it("of a ramp whose sequences are padded begin a batch at the step that has trained its first token", function()
+    local changes = monitoring.ramp()
+    changes["training.padding"] = 0.2
+    changes["training.batch_ramp"][2].first_token = 40 * 32 * 4096 * 4 // 5
+    local p = plan(changes)
+    assert.same({ 32, 64 }, { plan_file.batch_at(p, 40), plan_file.batch_at(p, 41) })
+  end)
+
   -- lines of 10 steps: that of 45 is the mean of five at 32 and five at 64
   it("of a ramp are not those of a line in which the batch grew", function()
     local found = find(run(15, 95, function(i) return i < 45 and 15 or i == 45 and 21 or 27 end, 10), monitoring.ramp())
