@@ -96,8 +96,8 @@ function planning.assumption(plan, field)
 end
 
 -- A policy of these statements over the default one.
-function planning.policy_of(source)
-  return pipeplan.policy(files.write("site.lua", source), { date = "2026-11-27" })
+function planning.policy_of(source, work)
+  return pipeplan.policy(files.write("site.lua", source), { date = "2026-11-27", work = work })
 end
 
 -- The page in one line.

@@ -173,7 +173,7 @@ function plan.plan(arguments)
   local request, policy = arguments.request, arguments.policy
   local minimum, no_count
   if request.any_gpus then request, minimum, no_count = require("pipeplan.plan.minimum").find(request.any_gpus, policy) end
-  policy.trouble = nil
+  policy.trouble, policy.searched = nil, nil
   policy.host:refill()  -- each plan has the policy's whole budget
   local known = facts.of(request, policy)
   for name, value in pairs(arguments.facts or {}) do known.record[name] = value end

@@ -232,7 +232,7 @@ local function flip(rule, policy, record, field)
     end
     return nil
   end
-  for _, far in ipairs { 0.0, value * 2, value * 16, value * 1024, field.high } do
+  for _, far in ipairs { field.low or 0.0, value * 2, value * 16, value * 1024, field.high } do
     if far ~= value and says_no(far) then
       local yes, no = value, far
       for _ = 1, HALVINGS do
@@ -246,8 +246,9 @@ local function flip(rule, policy, record, field)
   return nil
 end
 
--- For a function that says yes: fields of the candidate before fields of the request, in the order in which conditions are asked.
-function functions.nearest(rule, policy, record)
+-- Fields of the candidate before fields of the request, in the order in which conditions are asked. What was found when the budget is spent
+-- stays.
+local function search(rule, policy, record)
   local answer, names = functions.ask(rule, policy, record, functions.late_of(record))
   local found
   for _, field in ipairs(answer and vocabulary.fields or {}) do
@@ -256,10 +257,24 @@ function functions.nearest(rule, policy, record)
     if wanted and type(record[name]) == "number" and lists.contains(names, name) then
       local good, value, beyond = failure.try(flip, rule, policy, record, field)
       if good and value then found = { field = name, value = value, beyond = beyond, scope = field.scope } end
+      if not good and failure.is(value) and value.status == failure.status.over_budget then break end
     end
   end
   if found then found.scope = nil end
   return found
+end
+
+-- For a function that says yes. A search takes nothing of the budget that a plan decides with: all of a plan have one more, of which
+-- policy.searched is what they took.
+function functions.nearest(rule, policy, record)
+  if (policy.searched or 0) >= 1 then return nil end
+  policy.host:refill()
+  local good, found = failure.try(search, rule, policy, record)
+  local usage = policy.host:usage()
+  policy.searched = (policy.searched or 0) + usage.work / usage.work_limit
+  policy.host:refill()
+  if not good and not failure.is(found) then error(found, 0) end
+  return good and found or nil
 end
 
 return functions

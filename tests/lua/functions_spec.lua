@@ -87,6 +87,24 @@ describe("a function", function()
     assert.is_near(0.01, near.value, 1e-7)
   end)
 
+  -- 3e9 by hand: the function says yes above it, so it is the largest legal value. 0 tokens are none: a spec has at least 1.
+  it("names the nearest value of a field that cannot be 0", function()
+    local out = plan([[refuse { id = "r", message = "m", when = function(f) local t = f.tokens return t > 3e9 end }]], narrow)
+    assert.same({ field = "tokens", value = 3e9 }, planning.entry(out.dropped, "r").nearest)
+  end)
+
+  -- Decided with one call, for all candidates have the same f.gpus; a nearest value is looked for with some dozens more, which no budget holds.
+  -- A rule that is asked after it has what a plan has.
+  it("whose nearest value takes more than a budget to find rejects without one", function()
+    local source = [[reject { id = "r", message = "m", when = function(f) for i = 1, 2000 do local _ = f.gpus end return f.gpus > 0 end }
+                     warn { id = "w", message = "m", when = function(f) for i = 1, 2000 do local _ = f.gpus end return f.gpus > 0 end }]]
+    local policy = policy_of(source, 200000)
+    local out = planning.plan(dense, narrow, policy)
+    assert.decided(out, "rejected", "r")
+    assert.is_nil(planning.entry(out.dropped, "r").nearest)
+    assert.is_true(planning.has(out.warnings, "w"))
+  end)
+
   it("is asked once for equal values of what it reads", function()
     local policy = policy_of [[reject { id = "r", message = "m", when = function(f) return f.gpus > 4 and f.layers > 2 or f.gpus == 3 end }]].policy
     local memo, real, calls = functions.memo(), functions.ask, 0
