@@ -110,6 +110,11 @@ describe("training of a launch", function()
   it("keeps gradients in the bytes that Megatron does", function()
     local aware = "--use-precision-aware-optimizer --main-grads-dtype bf16"
     same { [""] = { gradients = "fp32" }, ["--grad-reduce-in-bf16"] = { gradients = "bf16" }, [aware] = { gradients = "bf16" } }
+    -- with fp16 they are as the parameters, unless they are added up in fp32 (core/distributed/param_and_grad_buffer.py:917)
+    local half = base
+    base = base:gsub("%-%-bf16", "--fp16")
+    same { [""] = { gradients = "bf16" }, ["--accumulate-allreduce-grads-in-fp32"] = { gradients = "fp32" } }
+    base = half
     local object, _, unsaid = spec_of "--grad-reduce-in-bf16 --optimizer sgd"   -- megatron.precision_aware: no plan says that
     assert.same({ "training.gradients", "fp32" }, { unsaid[1].field, unsaid[1].value })
     assert.is_nil(object.training.gradients)

@@ -79,6 +79,16 @@ describe("a launch of Megatron-LM held against its plan", function()
     end
   end)
 
+  -- arguments.py:1190: bf16 buffers without an optimizer that keeps them so; core/distributed/param_and_grad_buffer.py:917: fp16's own are short
+  it("may have short gradients in another way", function()
+    local short, halves = written("megatron", { training = { gradients = "bf16" } })
+    local aware = "  --use-precision-aware-optimizer \\\n  --main-grads-dtype bf16 \\\n"
+    assert.equal("", (told("megatron", short, halves, nil, aware, "  --grad-reduce-in-bf16 \\\n")))
+    assert.equal("use_precision_aware_optimizer main_grads_dtype", (told("megatron", short, halves, nil, aware, "")))
+    local long, whole = written("megatron", { training = { precision = "fp16" } })
+    assert.equal("training_gradients", (told("megatron", long, whole, nil, "--accumulate-allreduce-grads-in-fp32 \\\n", "")))
+  end)
+
   -- core/transformer/transformer_config.py:1835-1846: it adds moe to the modules, which are core_attn when nobody says (:1763)
   it("recomputes experts under the old name of that too", function()
     assert.equal("recompute", (told("megatron", text, plan, "--moe-layer-recompute")))

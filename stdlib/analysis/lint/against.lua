@@ -241,9 +241,18 @@ local function compare_written(result, plan, entry, note)
   end
 end
 
-local function compare_flags(result, plan, note)
+-- Are gradients as short as the plan has them, by being reduced so and not by what the optimizer keeps?
+local function reduces_alike(result, told, training)
+  return result.get("--grad-reduce-in-bf16").value == true and told["--main-grads-dtype"] == "bf16" and training.gradients == "bf16"
+end
+
+local function compare_flags(result, plan, training, note)
   if type(plan.framework) ~= "string" or not frameworks.find(plan.framework) then return end
   local told, entry = told_of(plan)
+  if reduces_alike(result, told, training) then
+    local aware = told["--exp-avg-dtype"] or told["--exp-avg-sq-dtype"] or told["--optimizer-cpu-offload"]
+    told["--main-grads-dtype"], told["--use-precision-aware-optimizer"] = nil, aware and told["--use-precision-aware-optimizer"]
+  end
   local bases = {}
   for _, key in ipairs(entry.keys) do bases[key.key] = key.base or key.key end
   local function is_off(name)   -- a key that others want beside them; a preset of Primus has a share of offload, and none that is offloaded
@@ -290,7 +299,7 @@ function against.compare(result, read, plan, path)
   local function note(field, wanted, found, key)
     local value = key and result.get and result.get(key)
     local setting = value and value.setting
-    if setting then noted[setting] = true end
+    noted[setting or false], noted[key or false] = true, true
     local unsaid = found == nil and result.entry.gpus_elsewhere and follows_from_gpus[field]
     out[#out + 1] = {
       id = id_of(field), severity = unsaid and "note" or "error",
@@ -327,7 +336,7 @@ function against.compare(result, read, plan, path)
   end
   if result.get then
     shapes.compare(result, plan, note)
-    compare_flags(result, plan, note)
+    compare_flags(result, plan, spec.training, note)
     if type(value_at(plan, "model.shape")) == "table" then compare_model(result, plan.model.shape, note) end
     recipe.compare(result, plan, spec, unsaid_by_specs, noted, note, add)
   end

@@ -49,13 +49,18 @@ local function compare_kernels(result, plan, unfused, note)
   end
 end
 
+-- Keys of gradients' type that a plan tells.
+local told = { "--main-grads-dtype", "--megatron-fsdp-main-grads-dtype", "data_types.grad_accum_dtype" }
+
 local function compare_gradients(result, plan, dtype, noted, note)
   local said, key = said_of(plan, "gradients"), nil
   for _, name in ipairs { "--grad-reduce-in-bf16", "--accumulate-allreduce-grads-in-fp32", "data_types.grad_accum_dtype" } do
     if not key and result.get(name).given then key = name end
   end
-  local setting = key and result.get(key).setting
-  if said and dtype and said ~= dtype and not noted[setting or false] then note("training.gradients", said, dtype, key) end
+  for _, name in ipairs(told) do
+    if noted[name] then return end
+  end
+  if said and dtype and said ~= dtype then note("training.gradients", said, dtype, key) end
 end
 
 -- Of torchtitan one key says what they are kept in and which kernel updates them.
@@ -77,7 +82,7 @@ local function message_of(each)
 end
 
 -- spec, unsaid: of reads.spec. note(field, wanted, found, key) takes each difference, add(field, message, setting) what the plan has none
--- of; noted: settings of which something is said already.
+-- of; noted: keys and settings of which something is said already.
 function recipe.compare(result, plan, spec, unsaid, noted, note, add)
   local gradients, other = spec.training.gradients, has_other_model(plan)
   for _, each in ipairs(unsaid) do

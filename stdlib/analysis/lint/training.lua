@@ -63,7 +63,8 @@ local function megatron_gradients(result, out, unsaid, precision, zero)
   local main, by_main = key "--main-grads-dtype"
   if not by_flag.key and not by_main.key then return end
   local halved = precision ~= "fp32" and reduced == true or main == "bf16" and key "--use-precision-aware-optimizer" == true
-  if precision == "fp16" and key "--accumulate-allreduce-grads-in-fp32" == false then halved = true end
+  local added, by_sum = key "--accumulate-allreduce-grads-in-fp32"
+  if precision == "fp16" and by_sum.key and not by_sum.unknown and not added then halved = true end
   if not halved then
     if by_flag.key and not by_flag.unknown and not by_main.unknown then out.gradients = "fp32" end
   elseif zero and zero > 0 and (out.optimizer == "adam" or out.optimizer == "adamw") then out.gradients = "bf16"

@@ -34,7 +34,7 @@ return {
               "--untie-embeddings-and-output-weights", "--disable-bias-linear", "--train-iters", "--train-samples", "--q-lora-rank",
               "--kv-lora-rank", "--expert-tensor-parallel-size", "--cross-entropy-loss-fusion", "--squared-relu", "--no-bias-gelu-fusion",
               "--torch-fsdp2-no-reshard-after-forward", "--padded-vocab-size", "--spec", "--quick-geglu",
-              "--transformer-impl" },   -- its layers are Transformer Engine's (gpt_provider.py:120-125)
+              "--accumulate-allreduce-grads-in-fp32", "--transformer-impl" },   -- its layers are Transformer Engine's (gpt_provider.py:120-125)
   keys = {
     { key = "train.rampup_batch_size", field = "training.global_batch_size", type = "ramp", written = "differs" },
     { key = "model.share_embeddings_and_output_weights", field = "model.tied_embeddings", type = "flag", present = true, default = true,

@@ -126,6 +126,9 @@ local writes = {
   ["--optimizer"] = function(f) return f.request.training.optimizer ~= "adamw" and f.request.training.optimizer or nil end,
   ["--bf16"] = function(f) return f.plan.training.precision == "bf16" or f.plan.training.precision == "fp8" end,
   ["--fp16"] = function(f) return f.plan.training.precision == "fp16" end,
+  ["--accumulate-allreduce-grads-in-fp32"] = function(f)   -- Megatron-FSDP has a type of its own for them
+    return f.plan.training.precision == "fp16" and f.request.training.gradients == "fp32" and f.training.zero < 2
+  end,
   -- scales of 128 elements, as fp8 is counted (arXiv:2412.19437, 3.3.2); on Blackwell its own block format
   ["--fp8-format"] = function(f) return f.plan.training.precision == "fp8" and "e4m3" or nil end,
   ["--fp8-recipe"] = function(f)
