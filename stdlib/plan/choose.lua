@@ -276,18 +276,21 @@ end
 
 -- ------------------------------------------------------------------------------------------------------------------------- one search
 
+-- Of a fixed schedule at depth 1 the rules that hold for it: no candidate has it there, where every schedule is `none`.
+local function against_fixed(set)
+  local fixed = set.context.fixed
+  return fixed.pipeline == 1 and fixed.schedule and reasons.without_candidate(set, { 1 }) or {}
+end
+
 -- The plan or the verdict for what `context` fixes; nothing that only a finished plan needs.
 local function decide(context)
   local set = candidates.open(context)
   local choice = rank.pick(set, set.main)
   local result = { set = set, candidates = set.c, choice = choice, total = #set.main }
-  if context.fixed.pipeline == 1 and context.fixed.schedule then
-    -- no candidate has it there: at depth 1 every schedule is `none`
-    local list = reasons.without_candidate(set, { 1 })
-    if #list > 0 then
-      result.status, result.reasons, result.choice = status_of(list), list, nil
-      return result
-    end
+  local list = against_fixed(set)
+  if #list > 0 then
+    result.status, result.reasons, result.choice = status_of(list), list, nil
+    return result
   end
   if not choice then return verdict(set, result) end
   result.status, result.row, result.cost = "planned", choice.row, choice.cost
@@ -504,7 +507,7 @@ end
 function choose.layout(arguments)
   local set = candidates.open(lists.with(context_of(arguments), { no_comparison = true }))
   local choice = rank.pick(set, set.main)
-  if not choice or #guard.of_row(set, choice.row) > 0 then return nil end
+  if not choice or #against_fixed(set) > 0 or #guard.of_row(set, choice.row) > 0 then return nil end
   return set.c:evaluate(choice.row), choice_of(set, choice.row)
 end
 

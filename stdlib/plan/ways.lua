@@ -53,14 +53,18 @@ local function layouts(request)
   return list
 end
 
+-- Those changes without a pipeline.
+local function alone(request, changes)
+  local out = with(changes, { ["parallelism.pipeline"] = 1 })
+  for _, field in ipairs { "schedule", "virtual" } do
+    if request.given["parallelism." .. field] then out["parallelism." .. field] = advice.FREE end
+  end
+  return out
+end
+
 -- Fully sharded data parallelism, where what runs the plan has it.
 local function sharded(request, fields)
-  local changes = training(request, with({ sharding = "parameters" }, fields))
-  changes["parallelism.pipeline"] = 1
-  for _, field in ipairs { "schedule", "virtual" } do
-    if request.given["parallelism." .. field] then changes["parallelism." .. field] = advice.FREE end
-  end
-  return changes
+  return alone(request, training(request, with({ sharding = "parameters" }, fields)))
 end
 
 -- What is kept, and where.
@@ -85,7 +89,7 @@ local function adapters(request)
   local changes = training(request, { lora_rank = 16, recompute = "full" })
   list[1] = { words = "lora_rank 16, recompute full", changes = changes }
   if not request.parallelism.pipeline then
-    list[2] = { words = "no pipeline, lora_rank 16, recompute full", changes = with(changes, { ["parallelism.pipeline"] = 1 }) }
+    list[2] = { words = "no pipeline, lora_rank 16, recompute full", changes = alone(request, changes) }
   end
   return list
 end

@@ -107,6 +107,15 @@ describe("advice", function()
     assert.is_true(tried > 60, tried .. " were tried")
   end)
 
+  it("is what a plan of the changed spec says, without a pipeline too where the spec fixes a schedule that has no depth of 1", function()
+    local base = planning.merge(small, { cluster = { gpus = 8 }, parallelism = { schedule = "dualpipe" } })
+    local plan = check_advice(base, nil, "dualpipe")
+    assert.is_true(planning.entry_of(plan.advice, "message", "no pipeline, lora_rank 16, recompute full") ~= nil)
+    -- DualPipe pairs rank r with rank P - 1 - r (deepseek-ai/DualPipe): with the schedule kept it could not be
+    local kept = planning.merge(base, { parallelism = { pipeline = 1 }, training = { lora_rank = 16, recompute = "full" } })
+    assert.equal("rejected", replan(kept).status)
+  end)
+
   it("is what a plan of the changed spec says: of random specs", function()
     local tried, kinds, seeds = 0, {}, require "long" and 120 or 30
     for seed = 1, seeds do
