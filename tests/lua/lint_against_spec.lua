@@ -3,11 +3,16 @@
 -- what is told of it. Files and lines are those of PyPI megatron-core 0.19.2, unless others are named.
 
 local planning = require "planning"  -- first: it loads the module
+local against = require "pipeplan.analysis.lint.against"
 local files = require "policy_files"
 local judge = require "launch_judge"
+local json = require "pipeplan.base.json"
+local launch = require "pipeplan.input.launch.init"
+local lint = require "pipeplan.analysis.lint.init"
 local launches = require "pipeplan.report.launch.formats"
 local planner = require "pipeplan.plan.init"
 local policy = require "pipeplan.policy.load".load { date = "2026-11-27" }
+local reads = require "pipeplan.analysis.lint.reads"
 local spec = require "pipeplan.input.spec"
 local writer = require "pipeplan.report.launch.init"
 
@@ -76,6 +81,15 @@ describe("a launch of Megatron-LM held against its plan", function()
                                ["--cpu-offloading-num-layers 2"] = "cpu_offloading_num_layers",
                                ["--window-size 4095,0"] = "", ["--softmax-type vanilla"] = "", ["--cpu-offloading-num-layers 0"] = "" } do
       assert.same({ flags, want }, { flags, (told("megatron", text, plan, flags)) })
+    end
+  end)
+
+  it("is held against no field of a spec whose value is none", function()
+    for _, value in ipairs { { {} }, { 1 }, 5, true } do
+      local odd = planning.merge(plan, {})
+      odd.assumptions = { { field = "training.unfused", value = value }, { field = "training.gradients", value = value }, 5 }
+      local result = lint.of(launch.read(files.write("launch.sh", text), {})[1], {})
+      assert.same({}, against.compare(result, reads.of(result), json.decode(json.encode(odd)), "plan.json"))
     end
   end)
 

@@ -22,7 +22,9 @@ end
 
 local function names_of(value)
   local names = {}
-  for name in (type(value) == "table" and table.concat(value, " ") or tostring(value)):gmatch "[%a_]+" do names[#names + 1] = name end
+  for _, part in ipairs(type(value) == "table" and value or { value }) do
+    for name in tostring(part):gmatch "[%a_]+" do names[#names + 1] = name end
+  end
   return names
 end
 
@@ -60,13 +62,13 @@ local function compare_gradients(result, plan, dtype, noted, note)
   for _, name in ipairs(told) do
     if noted[name] then return end
   end
-  if said and dtype and said ~= dtype then note("training.gradients", said, dtype, key) end
+  if type(said) == "string" and dtype and said ~= dtype then note("training.gradients", said, dtype, key) end
 end
 
 -- Of torchtitan one key says what they are kept in and which kernel updates them.
 local function compare_moments(result, plan, dtype, note)
   local said, key = said_of(plan, "moments"), "optimizer.implementation"
-  if said and dtype and said ~= dtype and result.get(key).key then note("training.moments", said, dtype, key) end
+  if type(said) == "string" and dtype and said ~= dtype and result.get(key).key then note("training.moments", said, dtype, key) end
 end
 
 -- A plan whose layers are of several kinds, or attend otherwise, has a model that somebody said beside the launch.
