@@ -118,6 +118,8 @@ local function got(text)
   return string.format(', got "%s"', (text:gsub("%c", "?")))
 end
 
+local BEYOND = 10000   -- no number has that many powers of ten; an exponent may have more digits than an integer
+
 -- parse(value, unit [, { negative = true }]) → number | nil, message. `value` is a string, or a number that is already in the unit.
 function units.parse(value, unit, options)
   if not kinds[unit] then error("units.parse: no unit '" .. tostring(unit) .. "'", 2) end
@@ -138,7 +140,7 @@ function units.parse(value, unit, options)
     if not scale then
       return nil, expected() .. got(value) .. other_meaning(suffix, unit)
     end
-    local power = (tonumber(exponent:sub(2)) or 0) + scale[1]
+    local power = math.max(-BEYOND, math.min(BEYOND, tonumber(exponent:sub(2)) or 0)) + scale[1]
     number = tonumber(string.format("%s%se%d", sign, digits, power)) * scale[2]
     if number ~= number or math.abs(number) == math.huge then return nil, expected() .. got(value) end
     number = whole(number)

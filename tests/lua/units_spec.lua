@@ -65,6 +65,15 @@ describe("a quantity", function()
     parses(1, "100%", "fraction")
   end)
 
+  -- a fuzzer's: an exponent with more digits than an integer has, and one that is an integer by itself and none with its prefix
+  it("is none, or as good as nothing, with any exponent beyond those of numbers", function()
+    local nines = ("9"):rep(127)
+    for _, text in ipairs { "1e" .. nines, "1e9223372036854775807", "1e9223372036854775807K" } do
+      refuses(text, "token", ('expected a number of tokens such as "14.8T", got "%s"'):format(text))
+    end
+    for _, text in ipairs { "0e-" .. nines, "0e" .. nines, "7e-" .. nines .. "T", "7e-9223372036854775808" } do parses(0, text, "token") end
+  end)
+
   it("may be a number that is already in the unit", function()
     parses(8, 8, "gpu")
     parses(8, 8.0, "gpu")
