@@ -154,10 +154,20 @@ local function alternative_of(plan, fallback)
   end
 end
 
+-- What gives just that layout, as options of plan: what its advice "rollback" has, which the alternatives are told of; nil: no such advice.
+local function options_of(plan, fallback)
+  local list = json.at(plan, "advice")
+  for _, entry in ipairs(type(list) == "table" and list or {}) do
+    local options = json.at(entry, "id") == "rollback" and json.at(entry, "options")
+    local same = json.at(entry, "outcome.schedule") == fallback.schedule and json.at(entry, "outcome.parallelism.pipeline") == fallback.pipeline
+    if same and type(options) == "string" and options:find "^%-%-[%w%s,._-]+$" then return options end
+  end
+end
+
 local function fallback_of(check, plan)
   if not check.optional "rollback.fallback" then return nil end
   local fallback = { schedule = check.schedule "rollback.fallback.schedule", pipeline = check.whole("rollback.fallback.pipeline", 1, 1e6) }
-  fallback.alternative = alternative_of(plan, fallback)
+  fallback.alternative, fallback.options = alternative_of(plan, fallback), options_of(plan, fallback)
   return fallback
 end
 

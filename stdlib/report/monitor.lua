@@ -76,9 +76,10 @@ local function switch_lines(plan)
                   .. (other and other.step_seconds and ", predicted " .. format.seconds(other.step_seconds) .. " a step"
                       .. (plan.ramp and " at the batch of " .. format.integer(plan.batch) or "") or "")
                   .. (other and other.same_layout and ", at the same TP, EP and DP" or "") }
-  lines[2] = fallback.schedule == "none" and "its plan: pipeplan plan SPEC --pipeline 1"
-    or string.format("its plan: pipeplan plan SPEC --schedule %s --pipeline %d", fallback.schedule, fallback.pipeline)
-       .. (other and other.virtual and " --virtual " .. other.virtual or "")
+  local options = fallback.options or fallback.schedule == "none" and "--pipeline 1"
+                  or string.format("--schedule %s --pipeline %d", fallback.schedule, fallback.pipeline)
+                     .. (other and other.virtual and " --virtual " .. other.virtual or "")
+  lines[2] = "its plan: pipeplan plan SPEC " .. options
   return lines
 end
 
