@@ -159,7 +159,8 @@ local function options_of(plan, fallback)
   local list = json.at(plan, "advice")
   for _, entry in ipairs(type(list) == "table" and list or {}) do
     local options = json.at(entry, "id") == "rollback" and json.at(entry, "options")
-    local same = json.at(entry, "outcome.schedule") == fallback.schedule and json.at(entry, "outcome.parallelism.pipeline") == fallback.pipeline
+    local there, depth = json.at(entry, "outcome.schedule"), json.at(entry, "outcome.parallelism.pipeline")
+    local same = there == fallback.schedule and depth == fallback.pipeline
     if same and type(options) == "string" and options:find "^%-%-[%w%s,._-]+$" then return options end
   end
 end
