@@ -115,7 +115,7 @@ function ordinary.asked(rule, policy)
                                                 function(field) return late[field] end)
       if not good then
         out.message = tostring(answer)
-      elseif unknown then
+      elseif unknown and not record.status then   -- of what is not planned a rule about plans says nothing
         out.message = string.format("it reads '%s', which is not known where a %s is decided", unknown, rule.verb)
       end
       if out.message then break end

@@ -269,31 +269,43 @@ local function nearest_other(field, actual, list)
   return nil
 end
 
--- The nearest value at which a numeric condition that holds stops holding, and whether it has to be passed: value, beyond.
-local function escape(condition, record)
+-- Does a condition stop holding at a value that its field can have? Where it does only beyond it, up or down, there must be room.
+local function stops(condition, record, field, value, way)
+  if field.type == "integer" and not math.tointeger(value) then return false end
+  if not is_in_range(field, value) then return false end
+  if way then return value ~= (way == "up" and field.high or way == "down" and field.low) end
+  return not engine.conditions.match(lists.with(record, { [field.name] = value }), conditions.engine { conditions = { condition } })
+end
+
+-- Values at which a numeric condition that holds may stop holding, nearest first: { value, way: it has to be passed up or down, or nil }.
+local function escapes(condition, record)
   local actual, op, field = record[condition.field], condition.op, vocabulary.by_name[condition.field]
   local integer = field.type == "integer"
-  if type(actual) ~= "number" then return nil end
-  if op == "equal" then return nearest_other(field, actual, {}) end
-  if op == "one_of" then return nearest_other(field, actual, condition.values) end
+  local function under(low) return integer and { math.ceil(low) - 1 } or { low, "down" } end
+  local function over(high) return integer and { math.floor(high) + 1 } or { high, "up" } end
+  if type(actual) ~= "number" then return {} end
+  if op == "equal" then return { { nearest_other(field, actual, {}) } } end
+  if op == "one_of" then return { { nearest_other(field, actual, condition.values) } } end
   if op == "none_of" then
-    return lists.largest(condition.values, function(value) return -math.abs(value - actual) end)
+    local nearest = lists.largest(condition.values, function(value) return -math.abs(value - actual) end)
+    return { { nearest } }
   end
-  if op == "odd" or op == "even" then return actual + 1 end
+  if op == "odd" or op == "even" then return { { actual + 1 }, { actual - 1 } } end
   if op == "between" then
     local low, high = number_of(condition.low, condition.low_ref, record), number_of(condition.high, condition.high_ref, record)
-    if not low or not high then return nil end
-    if actual - low < high - actual then return integer and low - 1 or low, not integer end
-    return integer and high + 1 or high, not integer
+    if not low or not high then return {} end
+    if actual - low < high - actual then return { under(low), over(high) } end
+    return { over(high), under(low) }
   end
   local bound = number_of(condition.value, condition.ref, record)
-  if not bound then return nil end
-  if op == "under" or op == "over" then return bound end
-  if op == "at_most" then return integer and math.floor(bound) + 1 or bound, not integer end
-  if op == "at_least" then return integer and math.ceil(bound) - 1 or bound, not integer end
-  if op == "multiple_of" then return actual + 1 end
-  if op == "not_multiple_of" and bound > 0 then return math.ceil(actual / bound) * bound end
-  return nil
+  if not bound then return {} end
+  if op == "under" then return { { integer and math.ceil(bound) or bound } } end
+  if op == "over" then return { { integer and math.floor(bound) or bound } } end
+  if op == "at_most" then return { over(bound) } end
+  if op == "at_least" then return { under(bound) } end
+  if op == "multiple_of" then return { { actual + 1 }, { actual - 1 } } end
+  if op == "not_multiple_of" and bound > 0 then return { { math.ceil(actual / bound) * bound } } end
+  return {}
 end
 
 -- For a rule that holds: { field, value, beyond } of the nearest value of a numeric field at which it stops holding; `beyond` when that
@@ -301,12 +313,14 @@ end
 function conditions.nearest(rule, policy, record)
   local found
   for _, condition in ipairs(rule.conditions) do
-    local value, beyond = escape(condition, record)
     local field = vocabulary.by_name[condition.field]
-    if value and is_in_range(field, value) then
-      local scope = field.scope
-      if not found or (found.scope == "request" and scope ~= "request") then
-        found = { field = condition.field, value = value, beyond = beyond or nil, scope = scope }
+    local wanted = not found or found.scope == "request" and field.scope ~= "request"
+    for _, escape in ipairs(wanted and escapes(condition, record) or {}) do
+      local value, way = escape[1], escape[2]
+      if value and stops(condition, record, field, value, way) then
+        if field.type == "integer" then value = math.tointeger(value) end
+        found = { field = condition.field, value = value, beyond = way and true or nil, scope = field.scope }
+        break
       end
     end
   end

@@ -142,6 +142,10 @@ local function comparison(left, operator, right)
   if not field or right == nil then return nil end
   local other = type(right) == "table"
   local value = other and right[1] or right
+  -- Lua calls a number and a text different, where a condition reads the text as a quantity. A figure that is not known is no answer to a
+  -- function, and one that differs to a condition.
+  if type(value) == "string" and not other and (field.type == "integer" or field.type == "number") then return nil end
+  if operator == "~=" and not is_early(field.name) then return nil end
   if operator == "==" then return field.name, other and { [tag] = "equal", value } or value end
   if operator == "~=" then return field.name, not other and { [tag] = "none_of", { value } } or nil end
   if type(value) ~= "number" and not other then return nil end

@@ -105,6 +105,23 @@ describe("a function", function()
     assert.is_true(planning.has(out.warnings, "w"))
   end)
 
+  -- Lua 5.4 manual 3.4.4: values of different types are different. A condition reads "256" as a number of GPUs.
+  it("that compares a number with a text means what Lua means", function()
+    local warns = plan([[warn { id = "same", message = "m", when = function(f) return f.gpus == "256" end }
+                         warn { id = "other", message = "m", when = function(f) return f.gpus ~= "256" end }]], narrow).warnings
+    assert.is_false(planning.has(warns, "same"))
+    assert.is_true(planning.has(warns, "other"))
+  end)
+
+  it("says nothing of a figure that is not known, also where it only asks whether that differs", function()
+    local rejected = [[reject { id = "r", tensor_parallel = at_least(1), message = "m" }]]
+    for _, body in ipairs { "return f.most_rank_idle ~= 5", "local z = 0 return f.most_rank_idle ~= 5" } do
+      local out = plan(rejected .. string.format([[warn { id = "w", message = "m", when = function(f) %s end }]], body), narrow)
+      assert.equal("rejected", out.status)
+      assert.is_false(planning.has(out.warnings, "w"), body)
+    end
+  end)
+
   it("is asked once for equal values of what it reads", function()
     local policy = policy_of [[reject { id = "r", message = "m", when = function(f) return f.gpus > 4 and f.layers > 2 or f.gpus == 3 end }]].policy
     local memo, real, calls = functions.memo(), functions.ask, 0

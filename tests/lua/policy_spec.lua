@@ -342,6 +342,32 @@ describe("conditions of a rule", function()
     assert.same({}, { value("asked", { gpus = 8 }), value("real", { bubble_fraction = 0.5 }) })
   end)
 
+  -- By hand: every depth is a multiple of 1. Over 1.5 hold 2, 3, …, so 1 is the nearest that does not; 1.5 is no depth. Between 1 and 4 hold
+  -- 1 to 4: 0 is no depth, so 5. Below 1.5 and 2.5 the last that holds is 1 and 2. Of no token a spec has fewer than 1.
+  it("say no value that the field cannot have or that leaves the rule as it is", function()
+    local site = build([[
+      parameter { id = "half", value = 1.5, unit = "1", loosens = "none", meaning = "m" }
+      parameter { id = "more", value = 2.5, unit = "1", loosens = "none", meaning = "m" }
+      reject { id = "all", message = "m", pipeline_parallel = multiple_of(1) }
+      reject { id = "over", message = "m", pipeline_parallel = over "half" }
+      reject { id = "under", message = "m", pipeline_parallel = under "half" }
+      reject { id = "at_most", message = "m", pipeline_parallel = at_most "more" }
+      reject { id = "at_least", message = "m", pipeline_parallel = at_least "half" }
+      reject { id = "edge", message = "m", pipeline_parallel = between(1, 4) }
+      reject { id = "twos", message = "m", pipeline_parallel = multiple_of(2) }
+      reject { id = "thirds", message = "m", pipeline_parallel = not_multiple_of(3) }
+      reject { id = "any_length", message = "m", tokens = at_least(1) }
+    ]])
+    local function near(id, value)
+      local found = conditions.nearest(site.rules[id], site, { pipeline_parallel = value, tokens = 5e9 })
+      assert.is_true(found == nil or math.type(found.value) == "integer" and found.field == "pipeline_parallel", id)
+      return found and found.value or "none"
+    end
+    assert.same({ "none", 1, 2, 3, 1, 5, 5, 5, 9, "none" },
+                { near("all", 2), near("over", 2), near("under", 1), near("at_most", 2), near("at_least", 2), near("edge", 2),
+                  near("edge", 1), near("twos", 4), near("thirds", 7), near("any_length", 2) })
+  end)
+
   it("fill the message in display units; what has no value is unknown", function()
     assert.equal("P 80 over 64", message.fill(policy.rules.deep.message, { pipeline_parallel = 80 }, policy))
     assert.equal("200 Gb/s", message.fill("{expert_link}", { expert_link = 25e9 }, policy))
