@@ -8,12 +8,13 @@ local visible = require "pipeplan.base.visible"
 local format = {}
 
 -- Three significant digits, or more where the integer part has them: 3.14, 31.4, 314, 3142. No trailing zeros; an exponent only where there
--- would be more than 15 digits.
+-- would be more than 15 digits. At most six decimals, or as many as there are significant digits.
 local function digits(number, significant)
+  significant = significant or 3
   if number == 0 then return "0" end
-  if math.abs(number) >= 1e15 then return string.format("%.3g", number) end
-  local decimals = math.max(0, (significant or 3) - 1 - math.floor(math.log(math.abs(number), 10)))
-  local text = string.format("%." .. math.min(decimals, 6) .. "f", number)
+  if math.abs(number) >= 1e15 then return string.format("%." .. significant .. "g", number) end
+  local decimals = math.max(0, significant - 1 - math.floor(math.log(math.abs(number), 10)))
+  local text = string.format("%." .. math.min(decimals, math.max(6, significant)) .. "f", number)
   if text:find(".", 1, true) then text = text:gsub("0+$", ""):gsub("%.$", "") end
   return text == "-0" and "0" or text
 end
@@ -48,17 +49,17 @@ end
 local counts = { { 1e12, " T" }, { 1e9, " B" }, { 1e6, " M" }, { 1e3, " k" }, { 1, "" } }
 
 -- Parameters, tokens, GPU-hours: 671026419200 → "671 B", 14.8e12 → "14.8 T".
-function format.count(number)
+function format.count(number, significant)
   if math.abs(number) < 10000 and number == math.floor(number) then return format.integer(number) end
-  local text, unit = scaled(number, counts)
+  local text, unit = scaled(number, counts, significant)
   return text .. unit
 end
 
 local sizes = { { 2 ^ 40, " TiB" }, { 2 ^ 30, " GiB" }, { 2 ^ 20, " MiB" }, { 2 ^ 10, " KiB" }, { 1, " B" } }
 
 -- Memory: always binary units.
-function format.bytes(number)
-  local text, unit = scaled(number, sizes)
+function format.bytes(number, significant)
+  local text, unit = scaled(number, sizes, significant)
   return text .. unit
 end
 
@@ -68,19 +69,19 @@ function format.gib(number)
 end
 
 -- Link speed of one direction: networks are sold in bits, scale-up links in bytes. 50e9 → "400 Gb/s", 450e9 → "450 GB/s".
-function format.rate(number)
-  if number >= 101e9 then return digits(number / 1e9) .. " GB/s" end
-  local text, unit = scaled(number * 8, { { 1e9, " Gb/s" }, { 1e6, " Mb/s" }, { 1e3, " kb/s" }, { 1, " b/s" } })
+function format.rate(number, significant)
+  if number >= 101e9 then return digits(number / 1e9, significant) .. " GB/s" end
+  local text, unit = scaled(number * 8, { { 1e9, " Gb/s" }, { 1e6, " Mb/s" }, { 1e3, " kb/s" }, { 1, " b/s" } }, significant)
   return text .. unit
 end
 
 local times = { { 86400, " days" }, { 3600, " h" }, { 60, " min" }, { 1, " s" }, { 1e-3, " ms" }, { 1e-6, " µs" } }
 
-function format.seconds(number)
+function format.seconds(number, significant)
   if number == 0 then return "0 s" end
   -- seconds stay seconds up to two minutes: step times are compared with each other
-  if math.abs(number) >= 1 and math.abs(number) < 120 then return digits(number) .. " s" end
-  local text, unit = scaled(number, times)
+  if math.abs(number) >= 1 and math.abs(number) < 120 then return digits(number, significant) .. " s" end
+  local text, unit = scaled(number, times, significant)
   return text .. unit
 end
 
@@ -91,8 +92,8 @@ function format.ms(number)
 end
 
 -- 3/35 → "8.57 %".
-function format.percent(fraction)
-  return digits(fraction * 100) .. " %"
+function format.percent(fraction, significant)
+  return digits(fraction * 100, significant) .. " %"
 end
 
 local schedule_names = { none = "no pipeline", zero_bubble = "Zero Bubble" }  -- beside the kinds there are
@@ -111,13 +112,14 @@ local by_unit = {
   ["token"] = format.count,
 }
 
--- A value of the vocabulary, or of a parameter, in its display unit: `unit` as stdlib/vocabulary.lua names it, or nil.
-function format.quantity(value, unit)
+-- A value of the vocabulary, or of a parameter, in its display unit: `unit` as stdlib/vocabulary.lua names it, or nil. significant: digits,
+-- default 3.
+function format.quantity(value, unit, significant)
   local kind = type(value)
   if kind == "number" then
-    if by_unit[unit] then return by_unit[unit](value) end
-    if value ~= math.floor(value) then return digits(value) end
-    return math.abs(value) >= 1e7 and format.count(value) or format.integer(value)
+    if by_unit[unit] then return by_unit[unit](value, significant) end
+    if value ~= math.floor(value) then return digits(value, significant) end
+    return not significant and math.abs(value) >= 1e7 and format.count(value) or format.integer(value)
   elseif kind == "table" then
     local parts = {}
     for i, entry in ipairs(value) do parts[i] = format.quantity(entry, unit) end

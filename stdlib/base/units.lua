@@ -158,6 +158,18 @@ function units.format(value, unit)
   return format.quantity(value, unit)
 end
 
+local MOST_DIGITS = 17   -- tell any double from every other (IEEE 754)
+
+-- The same with as many digits as it takes to read that value again: one that is rounded may be on the other side of a limit.
+function units.exact(value, unit)
+  if type(value) ~= "number" then return format.quantity(value, unit) end
+  for significant = 3, MOST_DIGITS do
+    local text = format.quantity(value, unit, significant)
+    if units.parse((text:gsub("[ ,]", "")), unit or "1", { negative = true }) == value then return text end
+  end
+  return format.quantity(value, unit)
+end
+
 -- A value as a spec would write it: with a unit where a bare number says too little ("400 Gb/s", "989T"), else as it is.
 function units.written(value, unit)
   if unit == "flop/s" then return string.format("%.15gT", value / 1e12) end

@@ -18,6 +18,7 @@ local measure = require "pipeplan.plan.measure"
 local pins = require "pipeplan.plan.pins"
 local spec = require "pipeplan.input.spec"
 local spec_fields = require "pipeplan.input.fields"
+local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 local what_if = require "pipeplan.plan.what_if"
 
@@ -231,8 +232,9 @@ function advice.otherwise(request, policy, result, ways, gpus, on_them)
     for _, value in ipairs(at and type(near.value) == "number" and beside_limit(near) or {}) do
       local outcome = advice.try(request, policy, { [path] = value })
       if outcome then
-        local words = string.format("%s %s instead of %s", path, format.quantity(value, spec_fields.by_path[path].unit),
-                                    format.quantity(at.value, spec_fields.by_path[path].unit))
+        local unit = spec_fields.by_path[path].unit
+        local side = not near.beyond and "" or value > near.value and "over " or "under "
+        local words = string.format("%s %s%s instead of %s", path, side, units.exact(near.value, unit), format.quantity(at.value, unit))
         out[#out + 1] = entry_of("nearest", words, { [path] = value }, outcome)
         break
       end

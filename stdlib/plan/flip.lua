@@ -27,6 +27,7 @@ local integers = require "pipeplan.base.integers"
 local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
 local spec = require "pipeplan.input.spec"
+local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 local what_if = require "pipeplan.plan.what_if"
 
@@ -274,8 +275,8 @@ end
 
 local function words(change)
   local name, unit = change.entry.name, change.entry.unit
-  if change.side then return string.format("%s %s %s", name, change.side, format.quantity(change.limit, unit)) end
-  return string.format("%s %s instead of %s", name, format.quantity(change.value, unit), format.quantity(change.from, unit))
+  if change.side then return string.format("%s %s %s", name, change.side, units.exact(change.limit, unit)) end
+  return string.format("%s %s instead of %s", name, units.exact(change.value, unit), format.quantity(change.from, unit))
 end
 
 -- What the changed request would take with what is planned for it; nil where nothing is, and where its batch ramps up.

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- message.lua: the texts of rules. "{name}" becomes the value of that field or parameter, in the unit people read it in.
 
-local format = require "pipeplan.base.format"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -31,7 +30,7 @@ end
 function message.legal(near)
   local field = vocabulary.by_name[near.field]
   return string.format(" (legal: %s %s%s)", near.field, near.beyond and "beyond " or "",
-                       format.quantity(near.value, field and field.unit))
+                       units.exact(near.value, field and field.unit))
 end
 
 return message

@@ -217,3 +217,29 @@ describe("the frontier", function()
     assert.is_nil(replan(shipped "mixtral-8x7b", "examples/specs").frontier)
   end)
 end)
+
+describe("a nearest value", function()
+  local spec = { cluster = { gpus = 64, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+                 model = { architecture = "dense", total = "30B", layers = 48 },
+                 training = { tokens = "1.1B", global_batch_size = 512, micro_batch_size = 1, recompute = "selective" } }
+
+  -- 1.23 billion are fewer than 1.2345678 billion, which the rule takes.
+  it("is legal as it is printed", function()
+    local policy = planning.policy_of [[disable { id = "short_run", reason = "a test" }
+      refuse { id = "few", tokens = under(1.2345678e9), message = "{tokens}" }]]
+    local refused = planning.plan(spec, nil, policy)
+    local dropped = planning.page_of(refused):match "%(legal: tokens ([%d.]+ B)%)"
+    local told = refused.advice[1].message:match "^training%.tokens ([%d.]+ B) instead of 1%.1 B$"
+    assert.same({ "1.2345678 B", "1.2345678 B" }, { dropped, told })
+    assert.equal("planned", planning.plan(spec, { training = { tokens = told } }, policy).status)
+    assert.equal("refused", planning.plan(spec, { training = { tokens = "1.23B" } }, policy).status)
+  end)
+
+  it("says that it has to be passed where it does", function()
+    local policy = planning.policy_of [[disable { id = "short_run", reason = "a test" }
+      refuse { id = "few", tokens = at_most(1.2e9), message = "{tokens}" }]]
+    local refused = planning.plan(spec, nil, policy)
+    assert.equal("training.tokens over 1.2 B instead of 1.1 B", refused.advice[1].message)
+    assert.matches("(legal: tokens beyond 1.2 B)", planning.page_of(refused), 1, true)
+  end)
+end)

@@ -127,3 +127,16 @@ it("writes a quantity as a spec has it: what is written reads back", function()
     assert.equal(value, units.parse(units.written(value, unit), unit))
   end
 end)
+
+-- By hand: 1234567800 is 1.2345678 billion, 25000000025 bytes a second are 200.0000002 Gb/s.
+it("shows a value that is to be reached with as many digits as it takes to read it again", function()
+  for text, value in pairs { ["1.2345678 B"] = { 1234567800, "token" }, ["1 B"] = { 1e9, "token" }, ["200.0000002 Gb/s"] = { 25000000025, "byte/s" },
+                             ["12,345,678"] = { 12345678, "gpu" }, ["70 GiB"] = { 70 * 2 ^ 30, "byte" }, ["7 %"] = { 0.07, "fraction" } } do
+    assert.equal(text, units.exact(value[1], value[2]))
+  end
+  for _, unit in ipairs { "1", "token", "byte", "byte/s", "fraction", "second" } do
+    for _, value in ipairs { 1 / 3, 0.1 + 0.2, 1 / 1024, 0.999 } do
+      assert.equal(value, units.parse(units.exact(value, unit):gsub(" ", ""), unit))
+    end
+  end
+end)
