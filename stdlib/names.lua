@@ -50,7 +50,7 @@ names.concepts = {
   concept("sequence length", "training.sequence_length", "sequence_length", "training.sequence_length"),
   concept("tokens of a packed document", "training.document_length"),
   concept("their quadratic mean", "training.document_length_rms"),
-  concept("tokens that only fill a sequence", "training.padding"),
+  concept("tokens that only fill a sequence", "training.padding", nil, "training.padding"),
   concept("microbatch size", "training.micro_batch_size", "micro_batch_size", "micro_batch_size"),
   concept("global batch size", "training.global_batch_size", "global_batch_size", "global_batch_size",
           "training.batch_ramp.global_batch_size"),

@@ -10,6 +10,7 @@ What the search has judged already is told as it judged it: the only candidate t
 candidate whatever stands beside it. What it has not is planned here, and left out where it is not planned or saves nothing.
 ]]
 
+local attempt = require "pipeplan.plan.attempt"
 local format = require "pipeplan.base.format"
 local integers = require "pipeplan.base.integers"
 local json = require "pipeplan.base.json"
@@ -74,7 +75,7 @@ end
 function advice.try(request, policy, changes)
   local other = request.stated and spec.laid(request, changes)
   if not other then return nil end
-  local good, evaluation, known, choice = what_if.try(policy, what_if.layout, other, policy)
+  local good, evaluation, known, choice = attempt.try(policy, what_if.layout, other, policy)
   if not good or not evaluation then return nil end
   local outcome, row = evaluated(evaluation, known)
   local kept, freed = {}, false

@@ -18,6 +18,7 @@ Near is the ratio of two numbers; another name counts as much as twice the numbe
 Cost: at most TRIES searches, fewer where a search is large.
 ]]
 
+local attempt = require "pipeplan.plan.attempt"
 local candidates = require "pipeplan.plan.candidates"
 local choose = require "pipeplan.plan.choose"
 local facts = require "pipeplan.plan.facts"
@@ -29,7 +30,6 @@ local measure = require "pipeplan.plan.measure"
 local spec = require "pipeplan.input.spec"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
-local what_if = require "pipeplan.plan.what_if"
 
 local flip = {}
 
@@ -44,7 +44,7 @@ local SECONDS_PER_HOUR = 3600
 
 -- What choose would decide for a request, and what tells outcomes apart; nil where it cannot.
 local function outcome(request, policy)
-  local good, result = what_if.try(policy, function()
+  local good, result = attempt.try(policy, function()
     local known = facts.of(request, policy)
     local found = choose.outcome { request = request, policy = policy, record = known.record, arguments = known.arguments }
     found.batch = known.batch

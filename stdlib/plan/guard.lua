@@ -2,6 +2,7 @@
 -- guard.lua: what no planned result may satisfy: the policy's invariants, which are an answer (the plan is rejected); and what must hold of
 -- every plan, whatever the policy says, and is a bug where it does not.
 
+local attempt = require "pipeplan.plan.attempt"
 local candidates = require "pipeplan.plan.candidates"
 local conditions = require "pipeplan.policy.conditions"
 local format = require "pipeplan.base.format"
@@ -87,10 +88,10 @@ function guard.of_row(set, row)
   return guard.broken(plan, policy, record)
 end
 
--- The same where nobody asked for that row; nil where one of them fails there, which the plan tells (what_if.try).
+-- The same where nobody asked for that row; nil where one of them fails there, which the plan tells (attempt.try).
 local function broken_by(set, row)
   if #set.policy.layers == 1 then return {} end
-  local good, broken = require("pipeplan.plan.what_if").try(set.policy, guard.of_row, set, row)
+  local good, broken = attempt.try(set.policy, guard.of_row, set, row)
   return good and broken or nil
 end
 

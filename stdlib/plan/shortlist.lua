@@ -14,6 +14,7 @@ those of another, adds nothing.
 ]]
 
 local accuracy = require "pipeplan.catalog.accuracy"
+local attempt = require "pipeplan.plan.attempt"
 local candidates = require "pipeplan.plan.candidates"
 local format = require "pipeplan.base.format"
 local integers = require "pipeplan.base.integers"
@@ -167,7 +168,7 @@ end
 -- Is what is planned with the changes this layout? Then its changes reproduce it.
 local function reproduced(request, policy, entry)
   local other = spec.laid(request, entry.changes)
-  local good, evaluation, known = what_if.try(policy, what_if.layout, other or request, policy)
+  local good, evaluation, known = attempt.try(policy, what_if.layout, other or request, policy)
   if not other or not good or not evaluation then return false end
   local values = known.record
   for _, field in ipairs { "tensor", "context", "expert", "expert_tensor", "data", "pipeline", "virtual", "schedule", "microbatches",
