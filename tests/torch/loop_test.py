@@ -32,7 +32,7 @@ EXPECTED = [
     ("examples/torch/compare.py", {0}, r"\ninterleaved_1f1b +2 [\s\S]*\nerrors\n"),
     ("pipeplan monitor", {0, 1}, VERDICTS),
     ("train", {0}, r" iteration +7/ +7 "),
-    ("pipeplan monitor", {1}, r"ROLL BACK · utilisation [\s\S]*pipeplan plan SPEC --schedule 1f1b --pipeline 2 --virtual 1\n"),
+    ("pipeplan monitor", {1}, r"ROLL BACK · utilisation [\s\S]*pipeplan plan SPEC --context 1 --schedule 1f1b --virtual 1\s"),
     ("plan --schedule 1f1b", {0}, r"^$"),
     ("train", {0}, r"checked: loss [\d.]+ and 68 gradients are the unpipelined model's[\s\S]* iteration +6/ +6 "),
     ("examples/torch/compare.py", {0}, r"\ninterleaved_1f1b +2 [\s\S]*\n1f1b +2 [\s\S]*\nthe plan against its fallback, ms"
