@@ -144,6 +144,8 @@ describe("arguments about neither layout nor schedule", function()
     { moe .. "--moe-router-topk 1 --moe-router-load-balancing-type sinkhorn" },
     { moe .. "--moe-router-enable-expert-bias", "router_bias" },
     { moe .. "--moe-router-enable-expert-bias --moe-router-score-function sigmoid" },
+    -- torch 2.13: "dropout probability has to be between 0 and 1, but got -1.0" (run)
+    { "--hidden-dropout -1", "hidden_dropout" }, { "--attention-dropout 1.5", "attention_dropout" }, { "--hidden-dropout 1 --attention-dropout 0" },
     -- core/transformer/attention.py:1832: (heads // groups + 2) columns of each group are viewed in the product's, which has heads + 2 · groups
     { "--group-query-attention --num-query-groups 0", "query_group_size" }, { "--group-query-attention --num-query-groups 12", "query_group_size" },
     { "--group-query-attention --num-query-groups 8" },

@@ -19,6 +19,7 @@ checks.facts = {
   account_loss = "--account-for-loss-in-pipeline-split",
   accumulates_fp32 = "--accumulate-allreduce-grads-in-fp32",
   activation_offload = "--cpu-offloading",
+  attention_dropout = "--attention-dropout",
   attention_variant = "--experimental-attention-variant",
   attention_kind = "--multi-latent-attention",
   batch_given = "--global-batch-size",
@@ -57,6 +58,7 @@ checks.facts = {
   grouped_gemm = "--moe-grouped-gemm",
   grouped_weight = "--moe-single-grouped-weight",
   grouped_queries = "--group-query-attention",
+  hidden_dropout = "--hidden-dropout",
   hybrid_context = "--hybrid-context-parallel",
   hybrid_pattern = "--hybrid-layer-pattern",
   last_layers = "--decoder-last-pipeline-num-layers",
@@ -338,6 +340,12 @@ local list = {
     end,
     message = "{framework} ignores --num-query-groups {query_groups_given} without --group-query-attention: every head has keys of its own",
     source = at "argument_utils.py:330-333, transformer_config.py:1458" },
+  { id = "megatron.hidden_dropout",
+    when = function(f) return f.hidden_dropout ~= nil and (f.hidden_dropout < 0 or f.hidden_dropout > 1) end,
+    message = "{framework}: --hidden-dropout {hidden_dropout} is no probability: the first step ends", source = at "core/fusions/fused_bias_dropout.py" },
+  { id = "megatron.attention_dropout",
+    when = function(f) return f.attention_dropout ~= nil and (f.attention_dropout < 0 or f.attention_dropout > 1) end,
+    message = "{framework}: --attention-dropout {attention_dropout} is no probability: the model is not built", source = at "core/transformer/dot_product_attention.py" },
   { id = "megatron.query_group_size", about = "query_groups_given",
     when = function(f)   -- Bridge has no switch of groups: those that are said hold
       local groups = f.query_groups_given
