@@ -196,6 +196,9 @@ describe("pipeplan lint --plan", function()
       end
     end
     assert.same({ 2, "" }, told(function(broken) broken.alltoall_kernel = 1 end))
+    for _, value in ipairs { 1, -0.1, "word", true } do   -- of no tokens, or of more than all
+      assert.same({ 2, "" }, told(function(broken) broken.training.padding = value end))
+    end
   end)
 
   it("is told what is no plan", function()

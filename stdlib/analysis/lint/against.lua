@@ -71,6 +71,7 @@ end
 local kinds = {
   whole = { "an integer ≥ 1", is_whole },
   number = { "a number > 0", function(value) return math.type(value) ~= nil and value > 0 and value < math.huge end },
+  share = { "a share of at least 0, under 1", function(value) return math.type(value) ~= nil and value >= 0 and value < 1 end },
   text = { "a name", function(value) return type(value) == "string" end },
   layers = { "a list of whole numbers", list_of(function(item) return math.type(item) == "integer" and item >= 0 end) },
   names = { "a list of names", list_of(function(item) return type(item) == "string" end) },
@@ -106,6 +107,7 @@ function against.read(path)
   end
   for _, field in ipairs(compared) do check_field(plan, path, field) end
   check_field(plan, path, { "alltoall_kernel", is = "kernel", maybe = true })
+  check_field(plan, path, { "training.padding", is = "share", maybe = true })
   return plan
 end
 

@@ -6,7 +6,8 @@ local volume = {}
 
 -- Tokens that are read until so many are trained: all of the plan's when nobody says.
 function volume.tokens(plan, trained)
-  local padding = tonumber(plan.training.padding) or 0   -- JSON's null: none
+  local padding = plan.training.padding
+  padding = math.type(padding) and padding or 0   -- absent, or JSON's null
   return (trained or plan.training.tokens) / (1 - padding)
 end
 
