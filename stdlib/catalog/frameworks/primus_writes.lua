@@ -4,8 +4,8 @@
 
 local lists = require "pipeplan.base.lists"
 local unsaid = require "pipeplan.catalog.frameworks.megatron_unsaid"
-local writes = require "pipeplan.catalog.frameworks.megatron_writes"
 local volume = require "pipeplan.catalog.frameworks.volume"
+local writes = require "pipeplan.catalog.frameworks.megatron_writes"
 
 local primus = {}
 

@@ -121,10 +121,10 @@ local function take_sequence(launch)
     elseif setting.key == "model.seq_length" then of_model = of_model or table.remove(launch.settings, i) end
   end
   local said, holds = of_model and of_model.values[1], of_data and of_data.values[1]
-  local preset, runner = launch.sets["model.seq_length"], source:gsub("run_recipe", "recipe_runner")
+  local preset, where = launch.sets["model.seq_length"], source:gsub("run_recipe", "recipe_runner")
   if said and said.text ~= (holds and holds.text or tostring(preset)) then
     launch.notes[#launch.notes + 1] = { id = "ignored_key", severity = "warning", line = of_model.line, key = "model.seq_length",
-      nearest = "dataset.seq_length=" .. said.text, source = runner .. ": sync_model_dataset_sequence_length",
+      nearest = "dataset.seq_length=" .. said.text, source = where .. ": sync_model_dataset_sequence_length",
       message = string.format("Megatron-Bridge's runner does not read model.seq_length: the model has the data set's sequence%s",
                               holds and ", " .. holds.text or preset and ", in this recipe " .. preset or "") }
   end
