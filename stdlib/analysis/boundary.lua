@@ -65,7 +65,10 @@ end
 
 function boundary.specs(policies, jobs)
   local list, planned, out, seen = edges_of(policies), {}, {}, {}
-  for _, policy in ipairs(policies) do planned[policy] = {} end
+  for _, policy in ipairs(policies) do
+    planned[policy] = {}
+    realise.begin(policy)
+  end
   local texts = workers.each(#list, jobs or 1, function(number)
     for _, edge in ipairs(list[number]) do
       local found = between(edge.policy, edge.holds, edge.fails, planned[edge.policy])

@@ -455,6 +455,7 @@ end
 function check.policy(policy, options)
   local self = setmetatable({ policy = policy, list = {}, witnesses = not options or options.witnesses ~= false,
                               found = 0, unreached = 0 }, collector)
+  realise.begin(policy)
   local rules = all_rules(policy)
   local function add(...) return self:add(...) end
   plausible.check(policy, rules, add)

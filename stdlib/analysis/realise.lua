@@ -9,7 +9,10 @@ degrees of parallelism are fixed, the rest (what follows from the model, the net
         that the plan is about that candidate; fields is the candidate. planned: a table that several calls with the same policy share,
         so that none plans again what another did
 
-Deterministic. Cost: at most `tries` plans of small searches; of the policy's budget all drafts together take one, and the rest of a draft.
+  realise.begin(policy)   what is asked from here on has a budget of its own
+
+Deterministic. Cost: at most `tries` plans of small searches; of the policy's budget all drafts since realise.begin together take one, and
+the rest of a draft.
 ]]
 
 local boxes = require "pipeplan.analysis.boxes"
@@ -264,7 +267,10 @@ local function request_conditions(rules)
   return list
 end
 
-local spent = setmetatable({}, { __mode = "k" })   -- by policy: budgets that drafts took of it
+local spent = setmetatable({}, { __mode = "k" })   -- by policy: budgets that drafts took of it since realise.begin
+
+-- What is asked of a policy from here on has a budget of its own, whatever was asked of it before.
+function realise.begin(policy) spent[policy] = nil end
 
 -- failure.try(run, …) with a whole budget; false where drafts took one together: a function that takes long does so with each.
 local function try_draft(policy, run, ...)

@@ -115,6 +115,7 @@ function witness.of(options, policy, mutant)
   local other = load.load(options)
   if not mutant.apply(other) then return nil end
   local given_up, left = {}, PLANNED
+  realise.begin(policy)
   local function shows(draft)
     if left == 0 then error(given_up) end
     left = left - 1

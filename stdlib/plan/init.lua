@@ -172,8 +172,8 @@ end
 function plan.plan(arguments)
   local request, policy = arguments.request, arguments.policy
   local minimum, no_count
+  policy.trouble, policy.searched = nil, nil   -- of the plan before
   if request.any_gpus then request, minimum, no_count = require("pipeplan.plan.minimum").find(request.any_gpus, policy) end
-  policy.trouble, policy.searched = nil, nil
   policy.host:refill()  -- each plan has the policy's whole budget
   local known = facts.of(request, policy)
   for name, value in pairs(arguments.facts or {}) do known.record[name] = value end

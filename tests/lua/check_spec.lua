@@ -332,6 +332,19 @@ describe("policy check", function()
     end
   end)
 
+  it("finds the same again, whatever a check before it spent", function()
+    local text = [[reject { id = "slow", message = "no", when = function(f) for i = 1, 2000 do local _ = f.gpus end return f.pipeline_parallel > 99 end }
+      reject { id = "wide", tensor_parallel = over(8), pipeline_parallel = over(3), message = "no" }]]
+    local policy = pipeplan.policy(files.write("site.lua", text), { date = "2026-11-27", work = 2000000 }).policy
+    local shown = {}
+    for i = 1, 3 do
+      shown[i] = 0
+      for _, finding in ipairs(check.policy(policy, { witnesses = true })) do shown[i] = shown[i] + (finding.witness and 1 or 0) end
+    end
+    assert.is_true(shown[1] > 0)
+    assert.same({ shown[1], shown[1] }, { shown[2], shown[3] })
+  end)
+
   it("knows which parameters the planner itself reads", function()
     local found = {}
     for _, directory in ipairs { "plan", "policy", "report", "input", "cli" } do
