@@ -115,7 +115,7 @@ local function candidate(answer, known)
   local fields = answer.fields
   if not fields then return nil end
   local list = lists.column(answer.reasons, "id")
-  if answer.lost then list[1] = answer.lost.id or answer.lost.by end
+  if answer.lost then table.insert(list, 1, answer.lost.id or answer.lost.by) end
   return measure.other(fields, known, list)
 end
 

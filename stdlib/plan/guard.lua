@@ -89,7 +89,7 @@ function guard.of_row(set, row)
 end
 
 -- The same where nobody asked for that row; nil where one of them fails there, which the plan tells (attempt.try).
-local function broken_by(set, row)
+function guard.forbids(set, row)
   if #set.policy.layers == 1 then return {} end
   local good, broken = attempt.try(set.policy, guard.of_row, set, row)
   return good and broken or nil
@@ -97,7 +97,7 @@ end
 
 -- Is it sure that no invariant forbids the plan that a row would be?
 function guard.allows(set, row)
-  local broken = broken_by(set, row)
+  local broken = guard.forbids(set, row)
   return broken ~= nil and #broken == 0
 end
 
@@ -113,7 +113,7 @@ function guard.leave_out(result)
   for _, other in ipairs(result.alternatives) do
     local open = other.fields and other.fields.step_seconds
     for _, reason in ipairs(other.why_not) do open = open and (reason.kind == "framework" or reason.kind == "rank") end
-    local broken = open and broken_by(other.set, other.row) or {}
+    local broken = open and guard.forbids(other.set, other.row) or {}
     table.move(broken, 1, #broken, #other.why_not + 1, other.why_not)
   end
   result.dominated_by = kept_of(result.dominated_by)

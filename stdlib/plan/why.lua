@@ -8,6 +8,7 @@ local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local framework = require "pipeplan.plan.framework"
+local guard = require "pipeplan.plan.guard"
 local kernels = require "pipeplan.catalog.kernels"
 local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
@@ -310,15 +311,23 @@ local function dropped(set, answer, mask, choice, about_schedule)
   if not about_schedule then answer.text = answer.text .. wanted_words(set, mask, row, choice, said(list)) end
 end
 
+-- A layout that lost, by what. An invariant may forbid it as well.
+local function has_lost(set, answer, row, lost)
+  answer.verdict, answer.row, answer.fields, answer.lost = "lost", row, set.c:row(row), lost
+  answer.reasons = guard.forbids(set, row) or {}
+  return #answer.reasons > 0 and ". It would be rejected by " .. said(answer.reasons) or ""
+end
+
 local function lost(set, answer, mask, choice, about_schedule)
   local alive = mask & set.alive
   local step, left = lost_at(alive, choice)
   local row, seconds = set.c:best(left)
   local by = step and step.by or "order"
-  answer.verdict, answer.row, answer.fields = "lost", row, set.c:row(row)
-  answer.lost = { by = by, id = step and step.id, step_fraction = seconds / set.c:get("step_seconds", choice.row) - 1 }
-  answer.text = string.format("lost: its best, %s, %s; %s%s", label(set.c, row), figures(set, row, choice), how[by](set, row, step, choice),
-                              about_schedule and "" or wanted_words(set, mask, row, choice))
+  local step_fraction = seconds / set.c:get("step_seconds", choice.row) - 1
+  local forbidden = has_lost(set, answer, row, { by = by, id = step and step.id, step_fraction = step_fraction })
+  local wanted = about_schedule and "" or wanted_words(set, mask, row, choice)
+  answer.text = string.format("lost: its best, %s, %s; %s%s%s", label(set.c, row), figures(set, row, choice),
+                              how[by](set, row, step, choice), wanted, forbidden)
 end
 
 --[[
@@ -349,9 +358,9 @@ function why.of(set, choice, decide)
       dropped(set, answer, mask, choice, about_schedule)
     elseif #(mask & set.alive & set.main) == 0 then
       local row = compare.alone(set, mask)
-      answer.verdict, answer.row, answer.fields, answer.lost = "lost", row, set.c:row(row), { by = "order" }
-      answer.text = string.format("lost: its best, %s, %s; no pipeline is the plan only where the spec fixes pipeline 1",
-                                  label(set.c, row), figures(set, row, choice))
+      local forbidden = has_lost(set, answer, row, { by = "order" })
+      answer.text = string.format("lost: its best, %s, %s; no pipeline is the plan only where the spec fixes pipeline 1%s",
+                                  label(set.c, row), figures(set, row, choice), forbidden)
     elseif choice then
       lost(set, answer, mask, choice, about_schedule)
     else

@@ -2,6 +2,7 @@
 -- Why another choice is not the plan: named candidate, rule or step, and by how much. Figures are read from the answer's own candidate.
 
 require "pipeplan"
+local files = require "policy_files"
 local explain = require "pipeplan.plan.explain"
 local planner = require "pipeplan.plan.init"
 local load = require("pipeplan.policy.load").load
@@ -58,6 +59,16 @@ describe("a choice that lost", function()
     local answer = ask("llama-3.1-405b", "schedule=looped_bfs")
     assert.same({ "wanted" }, answer.candidate.why_not)
     assert.matches("row dense_large lists only DualPipeV, Zero Bubble, interleaved 1F1B, 1F1B", answer.answer, 1, true)
+  end)
+
+  it("is told that an invariant would reject it, too", function()
+    local text = [[invariant { id = "narrow", status = "planned", tensor_parallel = over(2), message = "TP {tensor_parallel}" }]]
+    local narrow = load { files = { files.write("site.lua", text) }, date = "2026-11-27" }
+    local answer = ask("qwen3-235b", "tensor=4", {}, narrow)
+    assert.equal("lost", answer.verdict)
+    assert.same({ "time", "narrow" }, answer.candidate.why_not)
+    assert.matches("slower than the plan's.* It would be rejected by narrow: TP 4 %(an invariant", answer.answer)
+    assert.same({ "time" }, ask("qwen3-235b", "expert=8", {}, narrow).candidate.why_not)
   end)
 
   it("because the plan needs a pipeline is compared all the same", function()
