@@ -187,6 +187,7 @@
 
 --- another schedule on the same devices, at the plan's layout where that is legal, else at its own best
 ---@class pipeplan.plan.alternative
+---@field allowed boolean does it fit, and does no rule forbid it?
 ---@field bubble_fraction? number mean idle share
 ---@field error_fraction? number how far off the comparison of its step with the plan's may be
 ---@field fit? "fits"|"tight"|"does_not_fit" does it fit the memory?
@@ -196,7 +197,7 @@
 ---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" none: without a pipeline
 ---@field slower_fraction? number its step over the plan's, less one; negative: it is faster
 ---@field step_seconds? number one training step
----@field tie? boolean is that less than a comparison of two schedules can be wrong?
+---@field tie? boolean is that under 5 %, faster or slower?
 ---@field why_not string[] why it is not the plan
 
 --- a layout that is worth a run
@@ -449,7 +450,7 @@
 ---@field change? string what would make it the plan
 ---@field gain_fraction number of the step
 ---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" a schedule that simulation says is faster
----@field tie boolean under 5 %: inside what a model can tell
+---@field tie boolean is that under 5 %?
 
 --- one rule
 ---@class pipeplan.plan.dropped
@@ -810,7 +811,7 @@
 ---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" its schedule
 ---@field sharding "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards
 ---@field step_seconds number of a step
----@field tie boolean is the margin less than that?
+---@field tie boolean is the margin under 5 %, faster or slower?
 
 --- the spec that was planned
 ---@class pipeplan.plan.spec
@@ -886,7 +887,7 @@
 ---@field recompute string none, selective, modules or full
 ---@field sharding "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards there
 ---@field step_seconds number of a step
----@field tie? boolean is that less than 5 %?
+---@field tie? boolean is that under 5 %, faster or slower?
 
 --- How a policy is loaded.
 ---@class pipeplan.policy_options

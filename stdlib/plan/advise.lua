@@ -221,7 +221,7 @@ local function paragraph(rollback, words)
     if words.framework then where = where .. ", which " .. words.framework .. " does not run" end
     if rollback.inside_error_band then
       parts[#parts + 1] = string.format("%s switch to %s: it is predicted to be %s %s, and a run is rolled back only when it is slower "
-                                        .. "than predicted by more than a comparison can be wrong, %s.", threshold, where,
+                                        .. "than predicted by more than what is called a tie, %s.", threshold, where,
                                         format.percent(math.abs(words.gain)), words.gain < 0 and "faster" or "slower",
                                         format.percent(words.error))
       if words.gain <= 0 then parts[#parts + 1] = "It is not the plan because " .. words.decides .. ": measure both." end

@@ -116,7 +116,7 @@ local function candidate(answer, known)
   if not fields then return nil end
   local list = lists.column(answer.reasons, "id")
   if answer.lost then table.insert(list, 1, answer.lost.id or answer.lost.by) end
-  return measure.other(fields, known, list)
+  return measure.other(fields, known, list, #answer.reasons > 0)
 end
 
 -- field=value pairs of --why, each answered by the search.

@@ -426,13 +426,14 @@ function measure.fill(plan, request, known, result)
   return list
 end
 
--- Another candidate as the plan lists it, from its row of fields; `step_seconds`: the plan's, where it is compared with one.
-function measure.other(fields, known, why_not, step_seconds)
+-- Another candidate as the plan lists it, from its row of fields; forbidden: does a rule hold for it? `step_seconds`: the plan's.
+function measure.other(fields, known, why_not, forbidden, step_seconds)
   local slower = step_seconds and fields.step_seconds and fields.step_seconds / step_seconds - 1
+  local fit = measure.fit(fields.peak_bytes, known)
   return {
     schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields),
     microbatches = math.tointeger(fields.microbatches * known.batch // known.smallest_batch),  -- the field is at the smallest batch
-    fit = measure.fit(fields.peak_bytes, known), step_seconds = fields.step_seconds,
+    fit = fit, step_seconds = fields.step_seconds, allowed = not forbidden and fit ~= "does_not_fit",
     bubble_fraction = fields.bubble_fraction, peak_bytes = fields.peak_bytes, why_not = why_not,
     slower_fraction = slower, tie = slower and math.abs(slower) < accuracy.comparison_fraction,
   }
@@ -456,8 +457,9 @@ function measure.alternatives(result, known, step_seconds, degrees)
   for _, other in ipairs(result.alternatives or {}) do
     if other.fields then
       local why_not = lists.column(other.why_not, "id")
-      if #why_not == 0 then why_not[1] = other.fits == false and "does_not_fit" or compared(other.fields) end
-      list[#list + 1] = measure.other(other.fields, known, why_not, step_seconds)
+      local forbidden = #why_not > 0
+      if not forbidden then why_not[1] = other.fits == false and "does_not_fit" or compared(other.fields) end
+      list[#list + 1] = measure.other(other.fields, known, why_not, forbidden, step_seconds)
     end
   end
   local avoidable = result.avoidable and result.avoidable.fields
@@ -465,7 +467,7 @@ function measure.alternatives(result, known, step_seconds, degrees)
     local words = compared(avoidable)
     local sharded = avoidable.sharding ~= known.record.sharding and avoidable.sharding
     if sharded then words = (words and words .. " with " or "") .. sharded .. " sharded" end
-    list[#list + 1] = measure.other(avoidable, known, { words }, step_seconds)
+    list[#list + 1] = measure.other(avoidable, known, { words }, false, step_seconds)
   end
   for _, other in ipairs(list) do
     other.error_fraction = other.step_seconds and step_seconds and comparison_error(other.parallelism, degrees) or nil

@@ -63,7 +63,8 @@ local definitions = {
     step_seconds = optional(seconds "one training step"), bubble_fraction = optional(fraction "mean idle share"),
     peak_bytes = optional(bytes "memory of the fullest rank"),
     slower_fraction = optional(number "its step over the plan's, less one; negative: it is faster"),
-    tie = optional(boolean "is that less than a comparison of two schedules can be wrong?"),
+    tie = optional(boolean "is that under 5 %, faster or slower?"),
+    allowed = boolean "does it fit, and does no rule forbid it?",
     error_fraction = optional(fraction "how far off the comparison of its step with the plan's may be"),
     why_not = list(text "a rule's id, or a comparison with the plan", "why it is not the plan"),
   }, "another schedule on the same devices, at the plan's layout where that is legal, else at its own best"),
@@ -272,7 +273,7 @@ local properties = {
   schedule_wanted = optional(text "what that row wanted first"),
   dominated_by = optional(list(object({
     schedule = one_of(schedules, "a schedule that simulation says is faster"), gain_fraction = fraction "of the step",
-    tie = boolean "under 5 %: inside what a model can tell", change = optional(text "what would make it the plan"),
+    tie = boolean "is that under 5 %?", change = optional(text "what would make it the plan"),
   }, "one"), "schedules that beat the planned one by more than tie_fraction")),
   available_in = optional(list(text "framework", "where the planned schedule can be run")),
   bubble = optional(object({
@@ -351,7 +352,7 @@ local properties = {
     microbatches = whole "of one step", step_seconds = seconds "of a step", peak_bytes = optional(bytes "of the fullest GPU"),
     exposed_step_seconds = optional(seconds "of a step whose all-to-all runs beside nothing; null where it runs so anyway"),
     gain_fraction = optional(number "the plan's step over this one, less 1: above 0, it is faster"),
-    tie = optional(boolean "is that less than 5 %?"),
+    tie = optional(boolean "is that under 5 %, faster or slower?"),
     error_fraction = fraction "how far off the ratio of both steps may be: nine of ten pairs of measured runs",
   }, "the best without a pipeline; null where the plan has none, or none fits")),
   frontier = optional(list(object({
@@ -367,7 +368,7 @@ local properties = {
     sharding = one_of(shardings, "what data parallelism shards"), gpus_used = whole "GPUs of the layout",
     step_seconds = seconds "of a step", peak_bytes = bytes "of the fullest rank",
     margin_fraction = number "its step over the plan's, less 1: below 0, it is faster and the policy prefers the plan",
-    error_fraction = fraction "that such a comparison can be wrong by", tie = boolean "is the margin less than that?",
+    error_fraction = fraction "that such a comparison can be wrong by", tie = boolean "is the margin under 5 %, faster or slower?",
   }, "the fastest of another layout or schedule; null where there is none")),
   shortlist = optional(list(reference "layout_to_measure", "of --shortlist: what a comparison cannot tell from the plan and a run could, the plan first")),
   measured = optional(object({

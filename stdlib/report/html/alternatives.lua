@@ -20,7 +20,8 @@ local function entries(plan)
   local fullest = 0
   for _, rank in ipairs(plan.memory.ranks) do fullest = math.max(fullest, rank.total_bytes) end
   local list = { { schedule = plan.schedule, parallelism = plan.parallelism, fit = plan.memory.fit, step_seconds = plan.step_seconds,
-                   bubble_fraction = plan.bubble.fraction, peak_bytes = fullest, why_not = {}, planned = true, place = 0 } }
+                   bubble_fraction = plan.bubble.fraction, peak_bytes = fullest, why_not = {}, planned = true, allowed = true,
+                   place = 0 } }
   for i, other in ipairs(plan.alternatives or {}) do
     list[i + 1] = setmetatable({ place = i }, { __index = other })
   end
@@ -55,10 +56,10 @@ local function row(entry, plan)
   local where = entry.planned and "same" or layout.difference(entry.parallelism, plan.parallelism)
   local slower = not entry.planned and entry.slower_fraction
   return {
-    class = entry.planned and "chosen" or entry.fit == "does_not_fit" and "nofit" or nil,
+    class = entry.planned and "chosen" or not entry.allowed and "nofit" or nil,
     element.list(name_of(entry.schedule, entry.parallelism), where ~= "same" and element("small", nil, " at " .. where),
-                 entry.planned and element("em", nil, " planned"), entry.tie and entry.fit ~= "does_not_fit"
-                   and element("em", nil, " tie"), why_not(entry)),
+                 entry.planned and element("em", nil, " planned"), entry.tie and entry.allowed and element("em", nil, " tie"),
+                 why_not(entry)),
     number(entry.step_seconds, entry.step_seconds and seconds(entry.step_seconds)),
     number(slower or entry.planned and 0, slower and string.format("%+.1f", 100 * slower) or ""),
     number(entry.bubble_fraction, entry.bubble_fraction and string.format("%.1f", 100 * entry.bubble_fraction)),
@@ -74,7 +75,7 @@ function alternatives.sections(plan)
     rows[i] = row(entry, plan)
     if entry.step_seconds and entry.peak_bytes then
       points[#points + 1] = { name = name_of(entry.schedule, entry.parallelism), seconds = entry.step_seconds, bytes = entry.peak_bytes,
-                              fit = entry.fit, planned = entry.planned }
+                              fit = entry.fit, allowed = entry.allowed, planned = entry.planned }
     end
   end
   for _, point in ipairs(plan.frontier or {}) do  -- of any layout and recipe
@@ -83,7 +84,7 @@ function alternatives.sections(plan)
     if not known then
       local where = layout.difference(point.parallelism, plan.parallelism)
       points[#points + 1] = { name = name_of(point.schedule, point.parallelism) .. (where ~= "same" and " at " .. where or ""),
-                              seconds = point.step_seconds, bytes = point.peak_bytes, fit = point.fit }
+                              seconds = point.step_seconds, bytes = point.peak_bytes, fit = point.fit, allowed = true }
     end
   end
   table.sort(points, function(a, b) return (a.planned and 0 or 1) < (b.planned and 0 or 1) or a.planned == b.planned

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- scatter.lua: step time against memory of the fullest rank, of the plan and its alternatives, with the frontier: what nothing that fits
--- beats in both. Linear to twice the GPU's memory and to 2.2 times the plan's step; what lies beyond stands at the edge, with its value.
+-- scatter.lua: step time against memory of the fullest rank, of the plan and its alternatives, with the frontier: what nothing that could
+-- be planned beats in both. Linear to twice the GPU's memory and to 2.2 times the plan's step; what lies beyond stands at the edge, with
+-- its value.
 
 local element = require "pipeplan.report.html.element"
 local format = require "pipeplan.base.format"
@@ -13,17 +14,17 @@ local height, top, bottom = 292, 22, 264   -- pixels: of all, where the plot beg
 local strip = 40                           -- of them above, for what needs more than the scale has
 local beyond = 2.2                         -- of the plan's step
 
--- The frontier of points that fit: { point, … }, fastest first.
+-- The frontier of points that could be planned: { point, … }, fastest first.
 function scatter.frontier(points)
-  local fitting, list, least = {}, {}, math.huge
+  local open, list, least = {}, {}, math.huge
   for _, point in ipairs(points) do
-    if point.fit ~= "does_not_fit" then fitting[#fitting + 1] = point end
+    if point.allowed then open[#open + 1] = point end
   end
-  table.sort(fitting, function(a, b)
+  table.sort(open, function(a, b)
     if a.seconds ~= b.seconds then return a.seconds < b.seconds end
     return a.bytes < b.bytes
   end)
-  for _, point in ipairs(fitting) do
+  for _, point in ipairs(open) do
     if point.bytes < least then
       least = point.bytes
       list[#list + 1] = point
@@ -71,11 +72,11 @@ end
 local function ground(at, plan, add)
   local limit = at.y(plan.memory.device_bytes - plan.memory.headroom_bytes)
   add(element("rect", { class = "nofitzone", x = 0, y = top, width = "100%", height = element.number(math.max(0, limit - top)) }))
-  local error = plan.expected_error and plan.expected_error.comparison_fraction or 0
-  local from, to = at.x(plan.step_seconds), at.x(plan.step_seconds * (1 + error))
+  local tie = plan.expected_error and plan.expected_error.comparison_fraction or 0
+  local from, to = at.x(plan.step_seconds), at.x(plan.step_seconds * (1 + tie))
   if to > from then
     add(element("rect", { class = "tiezone", x = percent(from), width = percent(to - from), y = top, height = bottom - top }))
-    add(element("text", { x = percent(from), dx = 3, y = 15 }, "within ±" .. format.percent(error) .. ": a tie"))
+    add(element("text", { x = percent(from), dx = 3, y = 15 }, "under " .. format.percent(tie) .. ": a tie"))
   end
   add(across("lim", limit))
   add(element("text", { class = "end acc", x = "100%", dx = -4, y = at.ceiling + 13 },
@@ -106,13 +107,20 @@ local function mark(point, x, y)
   if point.planned then
     return element.list(element("circle", { class = "pc", cx = x, cy = y, r = 6.5 }),
                         element("circle", { class = "pf", cx = x, cy = y, r = 3 }))
-  elseif point.fit == "does_not_fit" then
+  elseif not point.allowed then
     return element("svg", { x = x, y = y, overflow = "visible" }, element("path", { class = "px", d = "M-4-4 4 4M-4 4 4-4" }))
   end
   return element("circle", { class = point.fit == "tight" and "pt" or "pf", cx = x, cy = y, r = 4 })
 end
 
 local fits = { fits = "fits", tight = "fits tightly", does_not_fit = "does not fit" }
+
+local function said(point)
+  local words = string.format("%s: %s a step, %s GiB, %s", point.name, format.seconds(point.seconds), format.gib(point.bytes),
+                              fits[point.fit] or "")
+  return words .. (not point.allowed and point.fit ~= "does_not_fit" and ", a rule forbids it" or "")
+end
+
 local anchors = { start = nil, ["end"] = "end", middle = "mid" }
 
 -- The frontier as steps: at each point's time no less memory is to be had.
@@ -134,12 +142,12 @@ local function key(at, count)
          "planned "),
     sign(element("circle", { class = "pf", cx = 7, cy = 6, r = 4 }), "fits "),
     sign(element("circle", { class = "pt", cx = 7, cy = 6, r = 4 }), "tight "),
-    sign(element("path", { class = "px", d = "M3 2 11 10M3 10 11 2" }), "does not fit "),
+    sign(element("path", { class = "px", d = "M3 2 11 10M3 10 11 2" }), "does not fit, or a rule forbids it "),
     count > 1 and sign(element("line", { class = "fr", x1 = 0, x2 = 14, y1 = 6, y2 = 6 }),
-                       "the frontier: nothing that fits is faster and smaller"))
+                       "the frontier: nothing that could be planned is faster and smaller"))
 end
 
--- points: { name, seconds, bytes, fit, planned }; the plan's first.
+-- points: { name, seconds, bytes, fit, allowed, planned }; the plan's first. allowed: it fits, and no rule forbids it.
 function scatter.make(points, plan)
   local at, shapes = scales(points, plan), {}
   local function add(shape) shapes[#shapes + 1] = shape end
@@ -160,8 +168,7 @@ function scatter.make(points, plan)
       name = element("text", { class = (point.planned and "b " or "") .. (anchors[point.side[1]] or ""), x = x, dx = point.side[2],
                                y = element.number(point.y + point.side[3]) }, point.text)
     end
-    add(element("g", nil, element("title", nil, string.format("%s: %s a step, %s GiB, %s", point.name, format.seconds(point.seconds),
-                                                             format.gib(point.bytes), fits[point.fit] or "")), mark(point, x, y), name))
+    add(element("g", nil, element("title", nil, said(point)), mark(point, x, y), name))
   end
   return element("figure", nil, element("svg", { class = "sc", width = "100%", height = height, role = "img",
     ["aria-label"] = "Scatter of step time in seconds against peak memory in GiB; the table below has the numbers" }, shapes),

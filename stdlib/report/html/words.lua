@@ -21,7 +21,7 @@ local function saving_of(plan)
   if not saving then return nil end
   local without = plan.gpu_hours + saving.total
   if without <= 0 then return nil end
-  local ratio, error = plan.gpu_hours / without, plan.expected_error and plan.expected_error.comparison_fraction or 0
+  local ratio, error = plan.gpu_hours / without, saving.error_fraction
   return saving, 1 - ratio, 1 - ratio * (1 + error), 1 - ratio * (1 - error), error
 end
 
@@ -33,7 +33,7 @@ local function saved(plan)
   if not saving then return { "" } end
   local baseline = format.schedule(saving.baseline)
   if low <= 0 and high >= 0 then
-    return { string.format(": as many as %s needs, as far as can be told (%+.1f %%, and two schedules are compared to ±%s)", baseline,
+    return { string.format(": as many as %s needs, as far as can be told (%+.1f %%, and the comparison is good to ±%s)", baseline,
                            -100 * share, format.percent(error)) }
   end
   local money = saving.cost and string.format(" (%s in rent)", hours(saving.cost)) or ""
@@ -69,8 +69,11 @@ function words.sure(plan)
   local training, error = plan.training, plan.expected_error
   local parts = {}
   if error then
-    parts[1] = string.format("How sure: time ±%s, memory ±%s, the ratio of two schedules ±%s (%s). ", format.percent(error.time_fraction),
-                             format.percent(error.memory_fraction), format.percent(error.comparison_fraction), error.source)
+    local between = error.comparisons
+    parts[1] = string.format("How sure: time ±%s, memory ±%s, the ratio of two schedules ±%s, of two layouts ±%s, of a pipeline and none "
+                             .. "±%s (%s). ", format.percent(error.time_fraction), format.percent(error.memory_fraction),
+                             format.percent(between.schedule), format.percent(between.layout), format.percent(between.pipeline),
+                             error.source)
   end
   parts[#parts + 1] = layout.line(plan.parallelism, plan.microbatches, ", ")
   parts[#parts + 1] = string.format("; %s tokens, sequences of %s, %s; MFU %s.", format.count(training.tokens),
@@ -85,23 +88,22 @@ local function warning(kind, text, id)
                  and { " ", element.name(id) } or nil)
 end
 
--- The schedules that are as fast, as far as can be told, beside those that are named as faster.
+-- The schedules that could be planned and are as fast, as far as can be told, beside those that are named as faster.
 local function ties(plan, add)
   local names, named = {}, {}
   for _, other in ipairs(plan.dominated_by or {}) do named[other.schedule] = true end
   for _, other in ipairs(plan.alternatives or {}) do
-    if other.tie and other.fit ~= "does_not_fit" and other.step_seconds and not named[other.schedule] then
-      names[#names + 1] = string.format("%s (%+.1f %% time%s)", format.schedule(other.schedule), 100 * other.slower_fraction,
+    if other.tie and other.allowed and not named[other.schedule] then
+      names[#names + 1] = string.format("%s (%+.1f %% ± %.0f %% time%s)", format.schedule(other.schedule), 100 * other.slower_fraction,
+                                        100 * other.error_fraction,
                                         other.peak_bytes and ", " .. format.gib(other.peak_bytes) .. " GiB" or "")
     end
   end
   if #names == 0 then return end
   local fullest = 0
   for _, rank in ipairs(plan.memory.ranks) do fullest = math.max(fullest, rank.total_bytes) end
-  add("Tie", string.format("%s: less than the ±%s to which two schedules can be told apart. Choose by memory (the plan takes %s GiB) and "
-                           .. "by what your framework runs.", table.concat(names, ", "),
-                             format.percent(plan.expected_error.comparison_fraction),
-                           format.gib(fullest)))
+  add("Tie", string.format("%s: too near to tell from the plan. Choose by memory (the plan takes %s GiB) and by what your framework runs.",
+                           table.concat(names, ", "), format.gib(fullest)))
 end
 
 local function memory(plan, add)
