@@ -4,20 +4,24 @@ difference.lua: what changes for whom when one policy takes the place of another
 
   difference.of(old, new, specs [, jobs]) → { change, … }: changes of one kind together, those that let something through first, then by
     rule; in `jobs` processes, and the same for any number of them
-    change  { kind, rule, status, name, spec, before, after }
+    change  { kind, rule, status, name, spec, before, after, differs }
     kind    "accepted" newly planned · "dropped" no longer planned · "replanned" another plan · "reasoned" the same outcome for other
             reasons · "failed" one of the two has no answer (a spec that cannot be read, an error in a rule), or neither has one
     status  exit status of the worse of the two where one has no answer; else 0
-    rule    id of the rule that makes the difference: what dropped it before, what drops it now, or the row that decides now
+    rule    id of the rule that makes the difference: what dropped it before, or drops it now; of two plans a row that is another, a rule
+            that drops others, what costs one of them its speed, or the row that decides now; "none" where nothing of these tells
     before, after  { status, line: the outcome in a line, reasons: ids }
+    differs { { field, before, after }, … }: of two plans each choice that differs, and what they take
 ]]
 
+local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
 local layout = require "pipeplan.base.layout"
 local lists = require "pipeplan.base.lists"
 local planner = require "pipeplan.plan.init"
+local side_by_side = require "pipeplan.plan.side_by_side"
 local spec = require "pipeplan.input.spec"
 local workers = require "pipeplan.base.workers"
 
@@ -34,22 +38,37 @@ local function line_of(plan)
   return string.format("%s, %s", format.schedule(plan.schedule), layout.line(plan.parallelism, plan.microbatches, ", "))
 end
 
-local function planned(policy, entry, explain)
-  return planner.plan { request = spec.from_table(lists.deep_copy(entry.spec), entry.base), policy = policy, explain = explain }
+local function planned(policy, entry)
+  return planner.plan { request = spec.from_table(lists.deep_copy(entry.spec), entry.base), policy = policy }
 end
 
+-- { told = what is said of it, policy, plan = nil: there is none }
 local function outcome(policy, entry)
   local good, result = failure.try(planned, policy, entry)
-  if good then return { status = result.status, line = line_of(result), reasons = lists.column(result.reasons, "id") } end
+  if good then
+    local told = { status = result.status, line = line_of(result), reasons = lists.column(result.reasons, "id") }
+    return { told = told, policy = policy, plan = result }
+  end
   if not failure.is(result) then error(result, 0) end
-  return { status = "failed", line = result.message, reasons = {}, exit = result.status }
+  return { told = { status = "failed", line = result.message, reasons = {}, exit = result.status }, policy = policy }
 end
 
--- The row that decides what is planned. Explaining takes several times as long as planning, so it is asked only where nothing else tells.
-local function row_of(policy, entry)
-  for _, rule in ipairs(planned(policy, entry, true).explanation.rules) do
-    if rule.verb == "row" and rule.holds then return rule.id end
+-- What follows from the choices, or says how they were made.
+local no_choice = { status = true, decision = true, fit = true }
+local figures = { "step_seconds", "gpu_hours" }
+
+-- Of two plans, each choice in which they differ, and what they take.
+local function differences(before, after)
+  local list = {}
+  for _, row in ipairs(side_by_side.choice { before, after }) do
+    if not no_choice[row.field] then
+      list[#list + 1] = { field = row.field, before = row.values[1], after = row.values[2] }
+    end
   end
+  for _, name in ipairs(figures) do
+    if before[name] ~= after[name] then list[#list + 1] = { field = name, before = before[name], after = after[name] } end
+  end
+  return list
 end
 
 -- The first of some ids that is not among others.
@@ -62,30 +81,56 @@ local function new_one(ids, others)
   return nil
 end
 
--- The kind of change and the rule that makes it, nil: the row of the new plan.
-local function compare(before, after)
-  if before.status == "failed" or after.status == "failed" then return "failed", "none" end
-  if before.status ~= "planned" and after.status == "planned" then
-    return "accepted", new_one(before.reasons, after.reasons) or before.reasons[1]
-  elseif before.status == "planned" and after.status ~= "planned" then
-    return "dropped", new_one(after.reasons, before.reasons) or after.reasons[1]
-  elseif before.line ~= after.line and after.status == "planned" then
-    return "replanned", new_one(after.reasons, before.reasons) or new_one(before.reasons, after.reasons)
-  elseif table.concat(before.reasons, " ") ~= table.concat(after.reasons, " ") then
-    return "reasoned", new_one(after.reasons, before.reasons) or new_one(before.reasons, after.reasons) or after.reasons[1]
-  end
-  return nil
+-- What a rule asks, its limits included, and what a row tries; nil: the policy has none of that id.
+local function text_of(policy, id)
+  local rule, parts = policy.rules[id], {}
+  for i, condition in ipairs(rule and rule.conditions or {}) do parts[i] = conditions.text(condition) end
+  return rule and table.concat(table.move(rule.try or {}, 1, #(rule.try or {}), #parts + 1, parts), ", ")
 end
 
--- What becomes of a spec: "" or { kind, rule, before, after } as JSON.
+-- The first rule that drops candidates of one plan and none of the other, and that the other's policy has not or has otherwise.
+local function dropping(one, other)
+  local known = lists.column(other.plan.dropped, "rule")
+  for _, entry in ipairs(one.plan.dropped) do
+    local id = entry.rule
+    if not lists.contains(known, id) and text_of(one.policy, id) ~= text_of(other.policy, id) then return id end
+  end
+end
+
+local function costing(plan)
+  return plan.policy_cost and lists.column(plan.policy_cost.statements, "id") or {}
+end
+
+-- What makes another plan of one, nil: nothing tells.
+local function cause(before, after)
+  local was, is = before.told.reasons, after.told.reasons
+  local cost, costs, row = costing(before.plan), costing(after.plan), after.plan.decision
+  local another = row and (row ~= before.plan.decision or text_of(before.policy, row) ~= text_of(after.policy, row)) and row
+  return another or dropping(after, before) or dropping(before, after) or new_one(is, was) or new_one(was, is)
+         or new_one(costs, cost) or new_one(cost, costs) or row
+end
+
+-- The kind of change, the rule that makes it and, of two plans, what differs; nil: none.
+local function compare(before, after)
+  local was, is = before.told, after.told
+  if was.status == "failed" or is.status == "failed" then return "failed", nil, {} end
+  if was.status ~= "planned" and is.status == "planned" then return "accepted", new_one(was.reasons, is.reasons) or was.reasons[1], {} end
+  if was.status == "planned" and is.status ~= "planned" then return "dropped", new_one(is.reasons, was.reasons) or is.reasons[1], {} end
+  local differs = is.status == "planned" and differences(before.plan, after.plan) or {}
+  if #differs > 0 then return "replanned", cause(before, after), differs end
+  if was.status == is.status and table.concat(was.reasons, " ") == table.concat(is.reasons, " ") then return nil end
+  return "reasoned", new_one(is.reasons, was.reasons) or new_one(was.reasons, is.reasons) or is.reasons[1], {}
+end
+
+-- What becomes of a spec: "" or { kind, rule, status, before, after, differs } as JSON.
 local function change_of(old, new, entry)
   local before, after = outcome(old, entry), outcome(new, entry)
-  if before.exit == failure.status.usage and after.exit == failure.status.usage then failure.usage("%s: %s", entry.name, before.line) end
-  local kind, rule = compare(before, after)
+  local was, is = before.told, after.told
+  if was.exit == failure.status.usage and is.exit == failure.status.usage then failure.usage("%s: %s", entry.name, was.line) end
+  local kind, rule, differs = compare(before, after)
   if not kind then return "" end
-  if kind == "replanned" and not rule then rule = row_of(new, entry) end
-  local status = failure.worse(before.exit or failure.status.ok, after.exit or failure.status.ok)
-  return json.encode { kind = kind, rule = rule or "none", status = status, before = before, after = after }
+  local status = failure.worse(was.exit or failure.status.ok, is.exit or failure.status.ok)
+  return json.encode { kind = kind, rule = rule or "none", status = status, before = was, after = is, differs = json.array(differs) }
 end
 
 -- specs: { { name, spec, base }, … }

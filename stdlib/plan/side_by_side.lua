@@ -73,18 +73,22 @@ local chosen = {
   { "global_batch_size", function(p) return p.global_batch_size end },
   { "alltoall_kernel", function(p) return p.alltoall_kernel and p.alltoall_kernel.name end },
   { "layers_per_stage", function(p) return p.layers_per_stage and table.concat(p.layers_per_stage, " ") end },
+  { "microbatch_group_size", function(p) return p.microbatch_group_size end },
+  { "activation_limit_chunks", function(p) return p.activation_limit_chunks end },
+  { "overlap_alone", function(p) return p.overlap_alone end },
   { "fit", function(p) return p.memory and p.memory.fit end },
 }
 for i, name in ipairs(degrees) do
   table.insert(chosen, 3 + i, { name, function(p) return p.parallelism and p.parallelism[name] end })
 end
 
-local function choice_rows(entries)
+-- side_by_side.choice{ plan, … } → { { field, values }, … }: each choice in which the plans differ.
+function side_by_side.choice(plans)
   local rows = {}
   for _, one in ipairs(chosen) do
     local values = {}
-    for i, entry in ipairs(entries) do values[i] = one[2](entry.plan) end
-    if differ(values, #entries) then rows[#rows + 1] = { field = one[1], values = values } end
+    for i, plan in ipairs(plans) do values[i] = one[2](plan) end
+    if differ(values, #plans) then rows[#rows + 1] = { field = one[1], values = values } end
   end
   return rows
 end
@@ -184,8 +188,8 @@ function side_by_side.of(entries)
     plans[i] = { name = entry.name, status = entry.plan.status, reasons = lists.column(entry.plan.reasons, "message") }
     if i > 1 and entry.plan.status == "planned" and entries[1].plan.status == "planned" then basis[i] = basis_of(entries[1], entry) end
   end
-  return { count = #entries, plans = plans, spec = spec_rows(entries), choice = choice_rows(entries), takes = takes(entries, basis),
-           basis = basis }
+  return { count = #entries, plans = plans, spec = spec_rows(entries), choice = side_by_side.choice(lists.column(entries, "plan")),
+           takes = takes(entries, basis), basis = basis }
 end
 
 return side_by_side

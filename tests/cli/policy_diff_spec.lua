@@ -39,6 +39,33 @@ describe("pipeplan policy diff", function()
     assert.matches("\n0 of 2 specs change\n$", "\n" .. run("diff default default --corpus -", 0, corpus))
   end)
 
+  it("compares every choice of a plan, not only the layout that a line has", function()
+    local fixed = [[{ "cluster": { "gpus": 256, "accelerator": "H100-SXM", "network": { "fabric": "infiniband", "per_gpu": "400Gbps" } },
+      "model": { "architecture": "dense", "total": "70B", "layers": 80 }, "training": { "tokens": "1T", "global_batch_size": 1024%s },
+      "parallelism": { "pipeline": 8, "tensor": 4, "schedule": "1f1b" } }]]
+    local function differs(rule, said)
+      local path = files.write("choice.lua", string.format("reject { id = 'choice', %s, message = 'm' }", rule))
+      local data = json.decode((run("diff default " .. path .. " --corpus - --fail-on any --format json", 1, line(fixed:format(said)))))
+      local change, fields = data.changes[1], {}
+      for _, one in ipairs(change.differs) do fields[one.field] = one end
+      assert.same({ "replanned", "choice" }, { change.kind, change.rule })
+      return fields, change
+    end
+    local fields, change = differs("recompute = none_of { 'full' }", ', "micro_batch_size": 1')
+    assert.equal(change.before.outcome, change.after.outcome)
+    assert.same({ "none", "full" }, { fields.recompute.before, fields.recompute.after })
+    -- a forward more for a forward and a backward of two: 4/3, less what is not computed again (head, hand-overs, the update)
+    local ratio = fields.step_seconds.after / fields.step_seconds.before
+    assert.is_true(ratio > 1.25 and ratio < 4 / 3)
+    assert.is_near(ratio, fields.gpu_hours.after / fields.gpu_hours.before, 1e-9)
+    fields = differs("micro_batch_size = 1", "")   -- 1,024 sequences over DP 8: 128 microbatches of one, 64 of two
+    assert.same({ 1, 2, 128, 64 }, { fields.micro_batch_size.before, fields.micro_batch_size.after,
+                                     fields.microbatches.before, fields.microbatches.after })
+    local text = run("diff default " .. files.write("full.lua", "reject { id = 'full', recompute = none_of { 'full' }, message = 'm' }")
+                     .. " --corpus -", 0, line(fixed:format ', "micro_batch_size": 1'))
+    assert.matches("\n    differs: recompute none → full; [^\n]*step %d+%.%d s → %d+%.%d s %(%+%d+%.%d %%%); GPU%-hours %d+ k → %d+ k\n", text)
+  end)
+
   it("exits 1 on what --fail-on names", function()
     local path = files.write("corpus.jsonl", line(deep):gsub("examples/", os.getenv "PIPEPLAN_SOURCE" .. "/examples/") .. "\n")
     run("diff default " .. looser .. " --corpus " .. path .. " --fail-on loosened", 1)
