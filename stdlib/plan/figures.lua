@@ -191,7 +191,7 @@ local list = {
   { "mfu_fraction", "model FLOPs utilisation", "training FLOPs of a step / (step × GPUs × dense bf16 peak)", function(p)
       return string.format("%s tokens, step %s, %s GPUs", count(p.tokens_per_step), seconds(p.step_seconds), integer(p.cluster.gpus))
     end, "Chowdhery et al., https://arxiv.org/abs/2204.02311, appendix B; dense peak: stdlib/catalog/accelerators.lua" },
-  { "training_days, gpu_hours", "run time", "Σ over segments of the batch: tokens / (batch × sequence) × step / goodput; × GPUs", function(p, r)
+  { "training_days, gpu_hours", "run time", "Σ over segments of the batch: tokens / (batch × sequence × (1 − padding)) × step / goodput; × GPUs", function(p, r)
       return string.format("%s tokens, %s a step, goodput %s, %s GPUs", count(p.training.tokens), count(p.tokens_per_step),
                            percent(r.training.goodput or 1), integer(p.cluster.gpus))
     end, function(r) return "goodput: " .. given(r, "training.goodput") end },

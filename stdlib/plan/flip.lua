@@ -283,7 +283,7 @@ end
 local function gpu_hours(request, after)
   local training, step_seconds = request.training, after.fields and after.fields.step_seconds
   if not step_seconds or training.batch_ramp then return nil end
-  local steps = training.tokens / (after.batch * training.sequence_length)
+  local steps = training.tokens / (after.batch * training.sequence_length * (1 - (training.padding or 0)))
   return steps * step_seconds / (training.goodput or 1) * request.cluster.gpus / SECONDS_PER_HOUR
 end
 

@@ -325,12 +325,12 @@ local function even_split(request, known, evaluation, kernel)
 end
 
 -- Each segment of a ramp, and what its small batch costs: the same tokens at the full batch, whose evaluation is given, take so much less.
-local function ramp(request, list, gpus, full, full_batch)
+local function ramp(request, list, goodput, gpus, full, full_batch)
   if not request.training.batch_ramp then return nil end
   local rows = {}
   for i, segment in ipairs(list) do
     local step = segment.evaluation.step_seconds
-    local hours = segment.steps * gpus / seconds_per_hour
+    local hours = segment.steps * gpus / seconds_per_hour / goodput
     rows[i] = {
       first_token = segment.first_token, global_batch_size = segment.batch, microbatches = segment.evaluation.microbatches,
       step_seconds = step, bubble_fraction = segment.evaluation.bubble_fraction, gpu_hours = hours * step,
@@ -402,7 +402,7 @@ function measure.fill(plan, request, known, result)
   plan.training_days = seconds / seconds_per_day
   plan.gpu_hours = seconds * gpus / seconds_per_hour
   plan.cost = request.cluster.price_per_gpu_hour and plan.gpu_hours * request.cluster.price_per_gpu_hour
-  plan.training.batch_ramp = ramp(request, list, gpus, evaluation, known.batch)
+  plan.training.batch_ramp = ramp(request, list, goodput, gpus, evaluation, known.batch)
 
   plan.gpu_hours_saved = {}
   for _, name in ipairs(baselines_of(evaluation.schedule)) do

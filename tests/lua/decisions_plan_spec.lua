@@ -159,6 +159,28 @@ describe("a batch ramp", function()
     assert.matches("the small batches cost [%d.]+ GPU%-hours %([%d.]+ %% of the run%): so many fewer do the same tokens at 64", page)
   end)
 
+  -- Goodput is the share of the time that trains (docs/spec.md): at 0.4 all takes 2.5 times as long, each part as the whole.
+  it("has parts that add up to the run, whatever of it trains", function()
+    local whole
+    for _, goodput in ipairs { 1, 0.9, 0.4 } do
+      local result = plan(llama, { cluster = { price_per_gpu_hour = 2.5 },
+                                   training = { goodput = goodput, global_batch_size = { { 0, 512 }, { "300B", 1024 } } } })
+      local hours, extra = 0, 0
+      for _, segment in ipairs(result.training.batch_ramp) do
+        hours, extra = hours + segment.gpu_hours, extra + segment.extra_gpu_hours
+      end
+      local saved = result.gpu_hours_saved[1]
+      whole = whole or { result.gpu_hours, extra, saved.total }
+      local near = function(expected, value) assert.near(expected, value, 1e-9 * math.abs(expected)) end
+      near(result.gpu_hours, hours)
+      near(result.gpu_hours, result.training_days * 24 * 256)
+      near(2.5 * result.gpu_hours, result.cost)
+      near(saved.total, saved.bubble + saved.overlap)
+      near(2.5 * saved.total, saved.cost)
+      for i, value in ipairs { result.gpu_hours, extra, saved.total } do near(whole[i] / goodput, value) end
+    end
+  end)
+
   -- Two plans of one layout at 256 and at 512 sequences each say their ideal step and, by their threshold, the step of the plan that is
   -- fallen back to. A run of 400 steps at 256 and then 512 has 400 and 600 of either in its window of 1,000 steps.
   it("has the means of a window over more than one segment, each with its steps", function()

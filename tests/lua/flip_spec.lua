@@ -104,6 +104,15 @@ describe("every change", function()
     end)
   end
 
+  -- padding is computed and no part of the tokens (docs/spec.md): with a fifth of it a run has 1.25 times the steps
+  it("takes the GPU-hours of the run that it is, with padding and goodput", function()
+    local beside = { padding = "20%", goodput = "50%" }
+    local change = changes("mixtral-8x7b", beside)[1]
+    beside[change.field:match "[^.]+$"] = change.value
+    local again = planner.plan { request = read("mixtral-8x7b", beside), policy = policy }
+    assert.near(again.gpu_hours, change.gpu_hours, 1e-9 * again.gpu_hours)
+  end)
+
   it("is of a field that the spec states, each once, nearest first", function()
     local request, seen = read "deepseek-v3", {}
     for _, change in ipairs(changes "deepseek-v3") do
