@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#define MOST_FASTER 0.5   /* what a layer may at least take of what is computed, by one stage: the noise of a whole one is in a few layers of it */
+
 static bool is_inner(const pp_stage *stage) {
   return stage->count[PP_BLOCK_EMBEDDING] + stage->count[PP_BLOCK_HEAD] + stage->count[PP_BLOCK_MTP] == 0;
 }
@@ -15,28 +17,38 @@ typedef struct {
   const pp_profile *profile;
   double measured[PP_MAX_LAYERS], computed[PP_BLOCKS];
   bool largest;   /* of a stage it is the largest of its blocks, not their sum */
+  bool alike;     /* layers of all kinds take the same */
 } quantity;
 
-/* What blocks `from` … `to` of a stage cost as computed. */
-static double computed_of(const quantity *of, const pp_stage *stage, pp_block from, pp_block to) {
-  double sum = 0, most = 0;
-  for (int block = (int)from; block <= (int)to; block++) {
-    sum += stage->count[block] * of->computed[block];
-    if (stage->count[block] > 0) most = fmax(most, of->computed[block]);
-  }
-  return of->largest ? most : sum;
+static bool is_layer(int block) {
+  return block == PP_BLOCK_DENSE || block == PP_BLOCK_MOE || block >= PP_BLOCK_FURTHER;
 }
 
-static double layers_computed(const quantity *of, const pp_stage *stage) {
-  const double usual = computed_of(of, stage, PP_BLOCK_DENSE, PP_BLOCK_MOE), further = computed_of(of, stage, PP_BLOCK_FURTHER, PP_BLOCKS - 1);
-  return of->largest ? fmax(usual, further) : usual + further;
+static bool is_head(int block) {
+  return block == PP_BLOCK_HEAD || block == PP_BLOCK_MTP;
+}
+
+static bool is_embedding(int block) {
+  return block == PP_BLOCK_EMBEDDING;
+}
+
+/* What the blocks of a stage that `wanted` says cost as computed, times `factors` where there are any. */
+static double cost_of(const quantity *of, const pp_stage *stage, bool (*wanted)(int), const double *factors) {
+  double sum = 0, most = 0;
+  for (int block = 0; block < PP_BLOCKS; block++) {
+    if (!wanted(block) || stage->count[block] == 0) continue;
+    const double one = of->computed[block] * (factors ? factors[block] : 1);
+    sum += stage->count[block] * one;
+    most = fmax(most, one);
+  }
+  return of->largest ? most : sum;
 }
 
 static double layer_factor(const quantity *of) {
   double measured = 0, computed = 0, least = INFINITY;
   for (int s = 0; s < of->profile->stages; s++) {
     const pp_stage *stage = &of->profile->stage[s].blocks;
-    const double layers = layers_computed(of, stage);
+    const double layers = cost_of(of, stage, is_layer, NULL);
     if (isnan(of->measured[s]) || !(layers > 0)) continue;
     least = fmin(least, of->measured[s] / layers);
     if (!is_inner(stage)) continue;
@@ -47,17 +59,43 @@ static double layer_factor(const quantity *of) {
   return isinf(least) ? 1 : least;
 }
 
-/* What blocks `from` … `to` took beyond the layers of the stages that hold them, over the same computed; 1 where no stage does. A
+/* Kinds of layers that stages with ends alone hold, and that make these slower than they were measured: what is left for them beside the
+** other layers, but no less than MOST_FASTER of what is computed. What is more may be the end's. */
+static void fit_kinds_of_ends(const quantity *of, double layers, double factors[PP_BLOCKS]) {
+  bool inner[PP_BLOCKS] = { false }, any = false;
+  double left = 0, computed = 0;
+  for (int s = 0; s < of->profile->stages; s++) {
+    const pp_stage *stage = &of->profile->stage[s].blocks;
+    any = any || is_inner(stage);
+    for (int block = 0; block < PP_BLOCKS; block++) inner[block] = inner[block] || (is_inner(stage) && stage->count[block] > 0);
+  }
+  if (!any || of->largest || of->alike) return;
+  for (int s = 0; s < of->profile->stages; s++) {
+    const pp_stage *stage = &of->profile->stage[s].blocks;
+    double here = 0, others = 0;
+    for (int block = 0; block < PP_BLOCKS; block++)
+      if (is_layer(block)) *(inner[block] ? &others : &here) += stage->count[block] * of->computed[block];
+    if (isnan(of->measured[s]) || !(here > 0)) continue;
+    left += of->measured[s] - layers * others;
+    computed += here;
+  }
+  if (!(computed > 0)) return;
+  const double fitted = fmin(layers, fmax(MOST_FASTER, left / computed));
+  for (int block = 0; block < PP_BLOCKS; block++)
+    if (is_layer(block) && !inner[block]) factors[block] = fitted;
+}
+
+/* What the blocks of an end took beyond the layers of the stages that hold them, over the same computed; 1 where no stage does. A
 ** stage with both ends does not tell them apart: all of it is the head's, which is the larger. */
-static double end_factor(const quantity *of, double layers, pp_block from, pp_block to) {
+static double end_factor(const quantity *of, const double factors[PP_BLOCKS], bool (*end)(int)) {
   double measured = 0, computed = 0;
   bool held = false;
   for (int s = 0; s < of->profile->stages; s++) {
     const pp_stage *stage = &of->profile->stage[s].blocks;
-    const double here = computed_of(of, stage, from, to), beyond = of->measured[s] - layers * layers_computed(of, stage);
+    const double here = cost_of(of, stage, end, NULL), beyond = of->measured[s] - cost_of(of, stage, is_layer, factors);
     if (isnan(of->measured[s]) || !(here > 0)) continue;
     held = true;
-    if (from == PP_BLOCK_EMBEDDING && stage->count[PP_BLOCK_HEAD] > 0) continue;
+    if (end == is_embedding && stage->count[PP_BLOCK_HEAD] > 0) continue;
     if (beyond > 0) measured += of->largest ? of->measured[s] : beyond;
     computed += here;
   }
@@ -73,8 +111,9 @@ static bool is_measured(const quantity *of) {
 static void find_factors(const quantity *of, double out[PP_BLOCKS]) {
   const double layers = layer_factor(of);
   for (int i = 0; i < PP_BLOCKS; i++) out[i] = layers;
-  out[PP_BLOCK_EMBEDDING] = end_factor(of, layers, PP_BLOCK_EMBEDDING, PP_BLOCK_EMBEDDING);
-  out[PP_BLOCK_HEAD] = out[PP_BLOCK_MTP] = end_factor(of, layers, PP_BLOCK_HEAD, PP_BLOCK_MTP);
+  fit_kinds_of_ends(of, layers, out);
+  out[PP_BLOCK_EMBEDDING] = end_factor(of, out, is_embedding);
+  out[PP_BLOCK_HEAD] = out[PP_BLOCK_MTP] = end_factor(of, out, is_head);
 }
 
 static double backward_of(const pp_block_seconds *block) {
@@ -193,7 +232,7 @@ static bool any_holds(const pp_profile *profile, int from, int to) {
 
 /* Of a kind of action, 0 … 3: what a host takes of each block. */
 static void seconds_of_blocks(const pp_profile *profile, int kind, double out[PP_BLOCKS]) {
-  quantity of = { .profile = profile };
+  quantity of = { .profile = profile, .alike = true };
   for (int block = 0; block < PP_BLOCKS; block++) of.computed[block] = 1;
   for (int s = 0; s < profile->stages; s++) {
     double seconds[4];

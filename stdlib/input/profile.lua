@@ -7,10 +7,10 @@ local documents = require "pipeplan.base.documents"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
-local fields = require "pipeplan.input.fields"
 local json = require "pipeplan.base.json"
 local layers_in = require("pipeplan.base.blocks").layers
 local lists = require "pipeplan.base.lists"
+local runs = require "pipeplan.input.profile_runs"
 
 local profile = {}
 
@@ -164,6 +164,7 @@ end
 local function blocks_of(stages, shape, file)
   local layers, sum = layers_of(stages, shape, file), 0
   for _, count in ipairs(layers) do sum = sum + count end
+  if sum == 0 then failure.usage("%s: stage[].layers is 0 in all: expected a stage that holds a layer", file) end
   local whole = sum == shape.layers and engine.model.stages(shape, #stages, layers)
   local list = {}
   for i, stage in ipairs(stages) do
@@ -322,6 +323,14 @@ local function compare_models(request, raw, read, file)
     warn("message_bytes is %s: stages of the spec's model hand over %s (2 bytes × hidden %s × %s tokens)", format.bytes(said),
          format.bytes(whole), format.integer(shape.hidden), format.integer(math.floor(tokens)))
   end
+  for i, stage in ipairs(read.stages) do
+    local least = whole / read.layout.tensor
+    if stage.stored and stage.stored < least and layers_in(stage.blocks) > 0 then
+      warn("act_bytes of stage[%d] is %s, and %s come into a stage and are kept at least (are these bytes?)", i - 1,
+           format.bytes(stage.stored), format.bytes(least))
+      break
+    end
+  end
   local layers = 0
   for _, stage in ipairs(raw.stage) do layers = layers + (stage.layers or 0) end
   if layers > shape.layers then warn("its stages hold %d layers: the spec's model has %d", layers, shape.layers) end
@@ -337,6 +346,14 @@ local function tell(request, raw, read, file)
   note(request, string.format("F and B of %d stage%s", #read.stages, #read.stages == 1 and "" or "s"),
        string.format("%s: %s; other layer counts by seconds per layer, what ends take beside layers kept apart", source,
                      read.heat and "cold, and hotter the longer a card works" or words[read.temperature]))
+  local kept = {}
+  for quantity, field in pairs(memory_names) do
+    local count = 0
+    for _, stage in ipairs(read.stages) do count = count + (stage[quantity] and 1 or 0) end
+    if count > 0 then kept[#kept + 1] = field .. (count < #read.stages and string.format(" (%d stages)", count) or "") end
+  end
+  table.sort(kept)
+  if #kept > 0 then note(request, table.concat(kept, ", "), name .. ": mem, in place of what is computed") end
   local ends, with = { embedding = 0, head = 0 }, { I = 0, W = 0, [""] = 0 }
   for _, stage in ipairs(read.stages) do
     local has = (stage.I and "I" or "") .. (stage.W and "W" or "")
@@ -381,20 +398,6 @@ local function tell(request, raw, read, file)
   end
 end
 
--- Runs by schedule, microbatches and seconds.
-local function calibration_of(raw, file)
-  local list = {}
-  for i, run in ipairs(raw.calibration or {}) do
-    local schedule = run.schedule or "1f1b"
-    if not lists.contains(engine.schedule.kinds, schedule) then
-      failure.usage("%s: calibration[%d].schedule is %s: expected a schedule%s", file, i - 1, fields.show(schedule),
-                    failure.suggestion(schedule, engine.schedule.kinds))
-    end
-    list[i] = { schedule = schedule, microbatches = run.microbatches, seconds = run.step_ms * 1e-3 }
-  end
-  return list
-end
-
 -- Less than a billionth of any of its units is nothing: no clock tells it from that, and products of such numbers leave what a number can
 -- hold.
 local function without_specks(value)
@@ -411,7 +414,7 @@ function profile.load(file)
   local raw = json.read(file)
   documents.check(raw, "profile", file)
   require "pipeplan.input.validate"(raw, require "pipeplan.schema.profile", file)
-  calibration_of(raw, file)   -- for its schedules, whoever loads the file
+  runs.of(raw, file)   -- for its schedules, whoever loads the file
   return without_specks(raw)
 end
 
@@ -419,8 +422,8 @@ end
 -- messages, buffered_messages, step_fixed_seconds, rank_speed, runtime, heat, contention, calibration, file, source }
 function profile.read(file, request)
   local raw = profile.load(file)
-  local read = { file = file, source = raw.source, runtime = raw.runtime, calibration = calibration_of(raw, file),
-                 rank_speed = raw.rank_speed }
+  local read = { file = file, source = raw.source, runtime = raw.runtime, rank_speed = raw.rank_speed,
+                 calibration = runs.on_stages(raw, file, request.warnings) }
   local hardware = profile.hardware(raw, raw.runtime, file)
   read.heat, read.contention = hardware.heat, hardware.contention
   read.stages, read.temperature = stages_of(raw, request.model.shape, read.heat, file)

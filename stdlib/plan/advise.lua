@@ -317,6 +317,19 @@ local function dominated_warning(plan)
   }
 end
 
+-- A profile whose own run took another time than its stages come to, by more than steps are off that nothing was measured for.
+local function run_warning(plan)
+  for _, run in ipairs(plan.profile and plan.profile.calibration or {}) do
+    local off = run.measured_seconds / run.predicted_seconds - 1
+    if math.abs(off) > accuracy.time_fraction then
+      return { id = "profile_unlike_its_run", severity = "warning",
+               message = string.format("the profile's own run of %s at M %d took %s, and its stages come to %s (%+.0f %%): something of it "
+                                       .. "is not in the stages, or it was of other ones", format.schedule(run.schedule), run.microbatches,
+                                       format.seconds(run.measured_seconds), format.seconds(run.predicted_seconds), off * 100) }
+    end
+  end
+end
+
 -- Measured times in which the model's FLOPs do not fit: of another GPU, precision or model, or in other units. They have to fit in what
 -- ranks compute, without what they wait; a peak is that of the precision.
 local function peak_warning(plan, request)
@@ -352,6 +365,7 @@ function advise.fill(plan, request, asked, policy, known, result, segments, reco
   plan.warnings = advise.warnings(request, policy, record,
                                   tried_microbatches(plan, asked, policy, record, request.training.recompute))
   plan.warnings[#plan.warnings + 1] = peak_warning(plan, request)
+  plan.warnings[#plan.warnings + 1] = run_warning(plan)
   plan.warnings[#plan.warnings + 1] = overlap_warning(plan, result)
   plan.warnings[#plan.warnings + 1] = kernel_warning(plan, request, result)
   plan.dominated_by = dominated_by(policy, result)

@@ -9,21 +9,11 @@ local recipe = require "pipeplan.input.recipe"
 
 local calibrate = {}
 
--- The schedule's program over the profiled stages; nil where that many stages cannot run it.
-local function program(read, run)
-  local traits = engine.schedule.traits(run.schedule)
-  local chunks = traits.virtual or 1
-  if #read.stages % chunks ~= 0 then return nil end
-  return (engine.schedule { kind = run.schedule, ranks = #read.stages // chunks, microbatches = run.microbatches,
-                            virtual = chunks > 1 and chunks or nil })
-end
-
--- Seconds of each stage; I and W where one of them was measured. nil where a split schedule has nothing to run.
-local function times(read, split)
+-- Seconds of each stage; I and W where one of them was measured, which a split schedule has.
+local function times(read)
   local out = { F = {}, I = {}, W = {}, B = {} }
   for i, stage in ipairs(read.stages) do
     local input = stage.I or stage.W and stage.B - stage.W
-    if split and not input then return nil end
     out.F[i], out.B[i] = stage.F, stage.B
     out.I[i] = input or stage.B
     out.W[i] = stage.W or input and stage.B - input or 0
@@ -44,31 +34,31 @@ local function makespan(read, schedule, seconds)
   return schedule:simulate(seconds).makespan * (1 + (read.heat and read.heat.slope or 0))
 end
 
--- Each run of the profile's `calibration` → { schedule, microbatches, measured_seconds, predicted_seconds, error_fraction }; those that its
--- stages cannot run are left out.
+-- Each run of the profile's `calibration` that its stages can run → { schedule, microbatches, measured_seconds, predicted_seconds,
+-- error_fraction }.
 function calibrate.of(request)
   local read, list = request.profile, {}
   local network, training = recipe.network(request), recipe.training(request)
   for _, run in ipairs(read.calibration) do
-    local schedule = program(read, run)
-    local seconds = schedule and times(read, engine.schedule.traits(run.schedule).split_backward)
-    if seconds then
-      local layout = { tensor = read.layout.tensor, context = read.layout.context, expert = read.layout.expert,
-                       expert_tensor = read.layout.expert_tensor, data = read.layout.data, pipeline = #read.stages }
-      seconds.p2p = engine.cost.hop { model = request.model.shape, layout = layout, training = training, network = network }
-      local predicted = makespan(read, schedule, seconds) + (read.step_fixed_seconds or 0)
-      list[#list + 1] = { schedule = run.schedule, microbatches = run.microbatches, measured_seconds = run.seconds,
-                          predicted_seconds = predicted, error_fraction = predicted / run.seconds - 1 }
-    end
+    local seconds = times(read)
+    local layout = { tensor = read.layout.tensor, context = read.layout.context, expert = read.layout.expert,
+                     expert_tensor = read.layout.expert_tensor, data = read.layout.data, pipeline = #read.stages }
+    seconds.p2p = engine.cost.hop { model = request.model.shape, layout = layout, training = training, network = network }
+    local predicted = makespan(read, engine.schedule(run.program), seconds) + (read.step_fixed_seconds or 0)
+    list[#list + 1] = { schedule = run.schedule, microbatches = run.microbatches, measured_seconds = run.seconds,
+                        predicted_seconds = predicted, error_fraction = predicted / run.seconds - 1 }
   end
   return list
 end
 
--- What to expect of a plan's figures: where the profile holds runs of the planned schedule, what these came out at.
+-- What to expect of a plan's figures: where the profile holds runs of the planned schedule, how far these were from what is predicted of
+-- them. Of the prediction, as the plan's time ± that share of it.
 function calibrate.expected_error(runs, schedule)
   local worst, count = 0, 0
   for _, run in ipairs(runs or {}) do
-    if run.schedule == schedule then worst, count = math.max(worst, math.abs(run.error_fraction)), count + 1 end
+    if run.schedule == schedule then
+      worst, count = math.max(worst, math.abs(run.measured_seconds / run.predicted_seconds - 1)), count + 1
+    end
   end
   if count == 0 then return accuracy end
   local out = lists.with(accuracy)

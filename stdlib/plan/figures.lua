@@ -32,6 +32,19 @@ local function cost_source(request)
   return "engine/core/cost.c; what kernels reach: stdlib/catalog/accelerators.lua"
 end
 
+-- Where bytes come from: the formula's source, and the profile where its stages say one of `quantities` (profile.lua).
+local function bytes_source(source, ...)
+  local quantities = { ... }
+  return function(request)
+    for _, stage in ipairs(request.profile and request.profile.stages or {}) do
+      for _, quantity in ipairs(quantities) do
+        if stage[quantity] then return "measured: " .. request.profile.file .. ", mem, by the rule of engine/core/profile.h; else " .. source end
+      end
+    end
+    return source
+  end
+end
+
 local function link_source(request, name)
   local network = request.cluster.network
   if (name == "scale_up" and network.scale_up_measured) or (name == "network" and network.measured) then
@@ -70,7 +83,7 @@ local list = {
       local rank = fullest(p)
       return string.format("rank %d: weights %s, gradients %s, optimizer %s", rank.rank, bytes(rank.parameters_bytes),
                            bytes(rank.gradients_bytes), bytes(rank.optimizer_bytes))
-    end, "https://github.com/NVIDIA/Megatron-LM, docs of the distributed optimizer; engine/core/memory.c" },
+    end, bytes_source("https://github.com/NVIDIA/Megatron-LM, docs of the distributed optimizer; engine/core/memory.c", "parameters", "gradients") },
   { "model.tower_parameters, memory.ranks[].tower_bytes", "tower of images", "as model states, of the first stage and whole on each TP rank",
     function(p)
       local rank = p.memory.ranks[1]
@@ -83,10 +96,10 @@ local list = {
       local rank = fullest(p)
       return string.format("rank %d: %s, as the program of %s holds them at M %s", rank.rank, bytes(rank.activations_bytes),
                            format.schedule(p.schedule), integer(p.microbatches))
-    end, "Korthikanti et al., https://arxiv.org/abs/2205.05198, section 4; engine/core/memory.c" },
+    end, bytes_source("Korthikanti et al., https://arxiv.org/abs/2205.05198, section 4; engine/core/memory.c", "stored", "pending") },
   { "memory.ranks[].buffers_bytes", "buffers", "largest temporary + context, communicators, workspaces", function(p)
       return bytes(fullest(p).buffers_bytes) .. " on the fullest rank"
-    end, "stdlib/catalog/overheads.lua; https://github.com/ai-dynamo/aiconfigurator" },
+    end, bytes_source("stdlib/catalog/overheads.lua; https://github.com/ai-dynamo/aiconfigurator", "transient") },
   { "memory.ranks[].total_bytes, memory.fit", "sum", "of the above, against device memory less the headroom", function(p)
       return string.format("%s of %s, headroom %s", bytes(fullest(p).total_bytes), bytes(p.memory.device_bytes), bytes(p.memory.headroom_bytes))
     end, "device memory: stdlib/catalog/accelerators.lua or the spec; headroom: policy parameter memory_headroom" },

@@ -129,6 +129,24 @@ static void layers_of_different_kinds_keep_their_computed_ratio(void **state) {
   expect(27, made_of(&profile, (pp_stage){ { 0, 2, 1, 0, 0 } }).full);
 }
 
+/* Layers with experts took twice what is computed, 6 s. The first stage, 2 dense layers and 2 of those, took 15: 3 are left for the dense ones, which
+** are 1.5 each, and none for the embedding. At 17 it is 4 and 1 for the embedding, as dense layers take twice as well. Nearly nothing, 12.1, is left to
+** noise: half of what is computed. */
+static void layers_that_only_an_end_holds_leave_it_as_measured(void **state) {
+  pp_profile profile = { .stages = 3, .stage = { stage_of(1, 2, 0, 15, 42), stage_of(0, 0, 0, 24, 60), stage_of(0, 0, 1, 30, 72) } };
+  (void)state;
+  for (int s = 0; s < 3; s++) profile.stage[s].blocks.count[PP_BLOCK_MOE] = s == 0 ? 2 : 4;
+  expect(15, made_of(&profile, profile.stage[0].blocks).forward);
+  expect(24, made_of(&profile, profile.stage[1].blocks).forward);
+  expect(30, made_of(&profile, profile.stage[2].blocks).forward);
+  expect(1.5, made_of(&profile, (pp_stage){ { 0, 1, 0, 0, 0 } }).forward);
+  profile.stage[0].of[PP_MEASURED_FORWARD] = 17;
+  expect(17, made_of(&profile, profile.stage[0].blocks).forward);
+  expect(2, made_of(&profile, (pp_stage){ { 0, 1, 0, 0, 0 } }).forward);
+  profile.stage[0].of[PP_MEASURED_FORWARD] = 12.1;
+  expect(0.5, made_of(&profile, (pp_stage){ { 0, 1, 0, 0, 0 } }).forward);
+}
+
 /* 4 layers stored 40 bytes where 20 are computed, took 8 of temporaries for 2; the last stage 9 more of stored, 16 of temporaries for 8. */
 static void bytes_follow_the_same_rule(void **state) {
   pp_profile profile = { .stages = 2, .stage = { stage_of(0, 4, 0, 12, 20), stage_of(0, 4, 1, 20, 30) } };
@@ -209,6 +227,7 @@ int main(void) {
     cmocka_unit_test(without_inner_stages_the_fastest_stage_tells_of_layers),
     cmocka_unit_test(of_a_split_the_missing_half_is_what_is_left_of_b),
     cmocka_unit_test(layers_of_different_kinds_keep_their_computed_ratio),
+    cmocka_unit_test(layers_that_only_an_end_holds_leave_it_as_measured),
     cmocka_unit_test(bytes_follow_the_same_rule),
     cmocka_unit_test(a_measured_pair_is_a_share_of_forward_and_backward),
     cmocka_unit_test(collectives_take_what_their_blocks_take),
