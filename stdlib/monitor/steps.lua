@@ -5,7 +5,8 @@
 --   warm_up      a step of it lies in the warm-up; or before the window, or behind it
 --   start_up     it is the first of a process: the log says that one began, or iterations begin anew
 --   checkpoint, evaluation   a line of the log that says so stands between it and the line before (whether such time is in the next line's
---                depends on the framework and its version; where it is not, one line less is read)
+--                depends on the framework and its version; where it is not, one line less is read); not where the sample says that
+--                it is `without_evaluation`
 --   batch        a batch that grows did so between the line before and it, so that it may be the mean of steps of two
 --   stall        it takes over `stall_factor` times the median, and such lines are rare. A schedule's bubble is in every step; what is in
 --                one of many is not of the schedule, and would be in the fallback's too.
@@ -86,7 +87,7 @@ local function first_senseless(sample, plan, batch)
 end
 
 -- One line. sample: { iteration, seconds or tokens_per_second (of a GPU) or sequences_per_second (of all), batch, rank, undefined, skipped,
--- place = { file, line } or nil }.
+-- without_evaluation: does its time begin behind the evaluation that a mark tells of?, place = { file, line } or nil }.
 function methods:add(sample)
   if self:of_another(sample) then
     self.other_ranks = self.other_ranks + 1
@@ -97,6 +98,7 @@ function methods:add(sample)
   self.lowest, self.highest = math.min(self.lowest or i, i), math.max(self.highest or i, i)
   local flag = self.pending or ""
   self.pending = nil
+  if flag == "evaluation" and sample.without_evaluation then flag = "" end
   if i == self.previous then flag = flag ~= "" and flag or self.flag[i] or ""   -- another rank's line, most often
   elseif self.previous and i < self.previous then
     flag, self.processes = "start", self.processes + 1

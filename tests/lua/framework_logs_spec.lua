@@ -3,8 +3,11 @@
 -- values, by hand. Those of Megatron-LM and torchtitan: tests/lua/metrics_spec.lua.
 
 require "pipeplan"
+local files = require "policy_files"
 local metrics = require "pipeplan.input.metrics.init"
 local monitoring = require "monitoring"
+
+teardown(files.remove)
 
 -- What a text tells: steps, marks, and the file's own counts.
 local function read(text, input)
@@ -29,6 +32,18 @@ local function iterations(told)
 end
 
 local function only_format(told) return #told.file.formats == 1 and told.file.formats[1].title end
+
+-- What monitor makes of a text: a plan of tests/monitoring.lua, of whose window 11 to 100 count.
+local function monitored(text)
+  local plan = require("pipeplan.input.plan_file").read(files.write("plan.json", monitoring.plan()))
+  local collector = require("pipeplan.monitor.kinds").new(plan, 11, 100)
+  local handle = assert(io.tmpfile())
+  handle:write(text)
+  handle:seek "set"
+  metrics.read_handle(handle, "x", { step = function(sample) collector:add(sample) end, mark = function(what) collector:mark(what) end })
+  handle:close()
+  return collector:finish(2)
+end
 
 -- NVIDIA/NeMo nemo/lightning/pytorch/callbacks/progress_printer.py, format_string: " | name: value", four digits
 describe("NeMo's line", function()
@@ -181,7 +196,7 @@ describe("ms-swift's line", function()
     -- begun at step 100: 10 steps in 50 s, 20 in 80 s
     local text = line(110, 5.0, "50s", nil, "s/it") .. line(120, 4.0, "1m 20s", nil, "s/it")
     local told = read((text:gsub("global_step/max_steps", "iteration")))
-    assert.same({ { 120, 3.0 } }, iterations(told))
+    assert.same({ { 110, 5.0 }, { 120, 3.0 } }, iterations(told))
     -- begun at step 0: the first line tells its steps too
     assert.same({ { 10, 5.0 }, { 20, 3.0 } }, iterations(read(line(10, 5.0, "50s", nil, "s/it") .. line(20, 4.0, "1m 20s", nil, "s/it"))))
   end)
@@ -193,6 +208,82 @@ describe("ms-swift's line", function()
     assert.equal(1, read(line(10, "fast", "25s")).file.unreadable)
     local measured = "{'eval_loss': 1.2, 'eval_runtime': 200.1, 'epoch': 0.1, 'global_step/max_steps': '10/9060', 'elapsed_time': '4m 2s'}\n"
     assert.same({ "start", "evaluation" }, read(line(10, 0.4, "25s") .. measured).marks)
+  end)
+end)
+
+-- modelscope/ms-swift at 3602360a5: swift/trainers/patcher.py:17 (add_train_message, called by on_log of each line: of the loss, of an
+-- evaluation, and of the end), swift/megatron/callbacks/print.py:54 (on_log), swift/utils/utils.py:85 (format_time, which rounds)
+describe("ms-swift's lines of today", function()
+  local function clock(seconds)
+    local total = math.floor(seconds + 0.5)
+    local hours, minutes = total // 3600, total % 3600 // 60
+    return (hours > 0 and hours .. "h " or "") .. (total >= 60 and minutes .. "m " or "") .. total % 60 .. "s"
+  end
+
+  -- how: { start, steps, each, log = steps a line, evaluate = steps an evaluation, pause = seconds of one, key }
+  local function process(how)
+    local parts, elapsed = {}, 0
+    local function line(step, head)
+      local taken = step - how.start
+      parts[#parts + 1] = string.format("{%s, 'epoch': 0.11, '%s': '%d/9060', 'elapsed_time': '%s', 'remaining_time': '1h 2m 3s', 'memory(GiB)': 5.15, "
+        .. "'train_speed(s/it)': %.6f}\n", head, how.key or "global_step/max_steps", step, clock(elapsed), taken > 0 and elapsed / taken or 0)
+    end
+    if how.first then
+      elapsed = how.pause
+      line(how.start, "'eval_loss': 1.2, 'eval_runtime': 120.0")
+    end
+    for step = how.start + 1, how.start + how.steps do
+      elapsed = elapsed + how.each
+      if step % how.log == 0 then line(step, "'loss': 1.66180363, 'grad_norm': 1.06889856, 'learning_rate': 9.965e-05") end
+      if how.evaluate and step % how.evaluate == 0 then
+        elapsed = elapsed + how.pause
+        line(step, "'eval_loss': 1.2, 'eval_runtime': 120.0, 'eval_samples_per_second': 3.1")
+      end
+    end
+    elapsed = elapsed + 30   -- the last checkpoint
+    line(how.start + how.steps, "'train_runtime': 17400.0, 'train_samples_per_second': 8.1, 'train_loss': 1.2")
+    return table.concat(parts)
+  end
+
+  local function check(told, seconds, first, last, count)
+    assert.same({ first, last, count }, { told.steps[1].iteration, told.steps[#told.steps].iteration, #told.steps })
+    for _, step in ipairs(told.steps) do assert.near(seconds, step.seconds, 0.002 * seconds, step.iteration) end
+  end
+
+  it("of an evaluation are none of a step: their time is in none", function()
+    for _, key in ipairs { "global_step/max_steps", "iteration" } do
+      for _, evaluate in ipairs { 10, 15 } do   -- with the line, and between lines
+        local told = read(process { start = 0, steps = 300, each = 58, log = 10, evaluate = evaluate, pause = 120, key = key })
+        check(told, 58, 10, 300, 30)
+        assert.same({ { "start" }, 0 }, { told.marks, told.file.unreadable })
+      end
+    end
+    local found = monitored(process { start = 0, steps = 300, each = 58, log = 10, evaluate = 10, pause = 120 })
+    assert.same({ 90, 0, { { "warm_up", 10 } } }, { found.measured.steps, found.marked_kept, { { found.dropped[1].why, found.dropped[1].steps } } })
+    assert.near(58, found.measured.mean_seconds, 0.01)
+  end)
+
+  -- start_step is the process's own: n_steps is 0 in the line of an evaluation before its first step, and the speed 0.0
+  it("before the first step tell of none", function()
+    local told = read(process { start = 40, steps = 60, each = 20, log = 10, pause = 120, first = true })
+    check(told, 20, 50, 100, 6)
+    assert.same({ { "start" }, 0 }, { told.marks, told.file.unreadable })
+  end)
+
+  it("of a process that resumed are from one step on, of steps of less than a second too", function()
+    for _, each in ipairs { 0.7, 0.31, 1.3 } do
+      local told = read(process { start = 500, steps = 200, each = each, log = 1 })
+      check(told, each, 501, 700, 200)
+      assert.same({ "start" }, told.marks)
+      check(read(process { start = 505, steps = 200, each = each, log = 10 }), each, 510, 700, 20)
+    end
+  end)
+
+  it("of a process that goes on where the other ended begin anew once", function()
+    local told = read(process { start = 0, steps = 100, each = 20, log = 10 } .. process { start = 100, steps = 100, each = 30, log = 10 })
+    assert.same({ "start", "start" }, told.marks)
+    for i, step in ipairs(told.steps) do assert.near(i <= 10 and 20 or 30, step.seconds, 0.001, step.iteration) end
+    assert.equal(20, #told.steps)
   end)
 end)
 
@@ -251,13 +342,46 @@ describe("the Trainer of Hugging Face", function()
     local text = state(0, 1000, 0) .. state(2, 1000, 20) .. loss .. "{'eval_loss': 1.1, 'eval_runtime': 200.0, 'epoch': 0.03}\n"
       .. state(2, 1000, 220) .. state(4, 1000, 240) .. loss
     local told = read(text)
-    assert.same({ { 2, 10 }, { 4, 10 } }, iterations(told))
+    assert.same({ { 4, 10 } }, iterations(told))   -- 0 to 2 may be more steps than were taken
     assert.same({ "evaluation" }, { told.marks[1] })
   end)
 
   it("that resumes jumps over the steps that were done", function()
     local text = state(0, 1000, 0) .. state(500, 1000, 1) .. state(501, 1000, 26) .. state(502, 1000, 51) .. loss
     assert.same({ { 501, 25 }, { 502, 25 } }, iterations(read(text)))
+  end)
+
+  -- huggingface/transformers src/transformers/trainer_callback.py, ProgressCallback: tqdm(total=max_steps) and current_step = 0 at the start,
+  -- update(global_step - current_step) behind each step. tqdm/std.py: the clock is [H:]MM:SS, the rate the quotient of two moving averages.
+  it("that resumes shows at its first step all that were done before: no pace, and no number of steps a sample", function()
+    local start, each = 250, 120
+    local parts, steps, time, n = { "\r  0%|          | 0/1000 [00:00<?, ?it/s]" }, 0, 0, 0
+    for step = start + 1, start + 60 do
+      steps, time, n = 0.3 * (step - (n == 0 and 0 or step - 1)) + 0.7 * steps, 0.3 * each + 0.7 * time, n + 1   -- (1 - 0.7^n) of both cancels
+      local pace, seconds = time / steps, n * each
+      parts[#parts + 1] = string.format("\r %2d%%|██▌       | %d/1000 [%s%02d:%02d<9:00:00, %s]", step // 10, step,
+                                        seconds >= 3600 and seconds // 3600 .. ":" or "", seconds % 3600 // 60, seconds % 60,
+                                        pace > 1 and ("%5.2fs/it"):format(pace) or ("%5.2fit/s"):format(1 / pace))
+      if step % 10 == 0 then parts[#parts + 1] = loss end
+    end
+    local told = read(table.concat(parts))
+    assert.equal(59, #told.steps)
+    for i, step in ipairs(told.steps) do assert.same({ start + 1 + i, each }, { step.iteration, step.seconds }) end
+  end)
+
+  -- on_log writes the line over the bars, and tqdm draws each bar again behind it: the training's, and the evaluation's, which is not closed yet
+  it("that evaluates with each line of the loss is read without", function()
+    local parts = { state(0, 1000, 0) }
+    for step = 1, 100 do
+      local clocked = 10 * step + (step - 1) // 10 * 200
+      parts[#parts + 1] = state(step, 1000, clocked)
+      if step % 10 == 0 then
+        parts[#parts + 1] = loss .. state(step, 1000, clocked) .. state(0, 8, 0) .. state(4, 8, 100) .. state(8, 8, 200)
+        parts[#parts + 1] = "\r{'eval_loss': 1.1, 'eval_runtime': 200.0, 'epoch': 0.03}\n" .. state(step, 1000, clocked + 200) .. state(8, 8, 200)
+      end
+    end
+    local found = monitored(table.concat(parts))
+    assert.same({ 10, 0, 90 }, { found.measured.mean_seconds, found.marked_kept, found.measured.steps })
   end)
 
   it("tells of a loss that is none with the next sample, also as version 5 writes it", function()

@@ -185,6 +185,12 @@ describe("the steps that count", function()
     assert.near(24 * 89 / (87 * 30 + 600), found.utilisation_with_dropped, 1e-12)
   end)
 
+  it("are those whose time begins behind an evaluation, unless a checkpoint came behind that", function()
+    local found = find { { 11, 30 }, "evaluation", { 12, 30, without_evaluation = true }, "evaluation", "checkpoint",
+                         { 13, 300, without_evaluation = true }, { 14, 30 }, "start", "evaluation", { 15, 30, without_evaluation = true } }
+    assert.same({ 3, { checkpoint = 1, start_up = 1 } }, { found.measured.steps, dropped(found) })
+  end)
+
   it("are those behind checkpoints after all, where there are hardly others", function()
     local list = {}
     for i = 11, 100 do list[#list + 1] = "checkpoint"; list[#list + 1] = { i, 36 } end

@@ -12,9 +12,12 @@
 -- LLaMA-Factory's trainer_log.jsonl tells the same in each line: current_steps, total_steps, elapsed_time (hiyouga/LLaMA-Factory
 -- src/llamafactory/train/callbacks.py, LogCallback).
 --
+-- The bar begins at 0, also of a process that resumed: its first move goes to the first step that this process took, from wherever it began
+-- (ProgressCallback, on_step_end). So a first move by more than a step is no sample.
+--
 -- Other bars (data, shards, evaluation) have other totals, or begin anew. A line of the loss says which of them is the training's: the one
 -- before it. An evaluation stops it for a while: what {'eval_loss': …} or another bar says is told as a mark. Where the bar stands still
--- beside it, or LLaMA-Factory's line tells when it ended, the next sample begins there.
+-- behind it, or LLaMA-Factory's line tells when it ended, the next sample begins there, without it.
 
 local marks = require "pipeplan.input.metrics.marks"
 local numbers = require "pipeplan.input.metrics.numbers"
@@ -65,19 +68,27 @@ local function passed(steps, seconds, pace)
   return steps <= MOST_JUMP or pace == false or pace and seconds >= 0.5 * steps * pace and seconds <= 2 * steps * pace
 end
 
--- The next state of a bar → a sample, or nil. state: { step, seconds, each } of the last one told; each: steps of a sample; seen, clock: of
--- the last state. paused: was there an evaluation since?
-local function advance(state, step, seconds, pace, paused)
-  if seconds < state.clock or paused and step == state.seen or not passed(step - state.seen, seconds - state.clock, pace) then
-    state.step, state.seconds, state.seen, state.clock = step, seconds, step, seconds
+-- Is what passed since the last state of a bar no time of these steps?
+local function begins_anew(state, step, seconds, pace, paused)
+  return seconds < state.clock or state.seen == 0 and step > 1 or paused and step == state.seen
+         or not passed(step - state.seen, seconds - state.clock, pace)
+end
+
+-- The next state of a bar → a sample, or nil. state: { step, seconds, evaluations } from where the next sample is, evaluations: how many
+-- there were before; each: steps of a sample; seen, clock: of the last state.
+local function advance(state, step, seconds, pace, evaluations)
+  local paused = state.evaluations ~= evaluations
+  local anew = begins_anew(state, step, seconds, pace, paused)
+  state.seen, state.clock = step, seconds
+  if anew then
+    state.step, state.seconds, state.evaluations = step, seconds, evaluations
     return nil
   end
-  state.seen, state.clock = step, seconds
   local steps, taken = step - state.step, seconds - state.seconds
   if not state.each and taken >= LEAST_SECONDS and steps > 0 then state.each = steps end
   if not state.each or steps < state.each or taken <= 0 then return nil end
-  state.step, state.seconds = step, seconds
-  return { iteration = step, seconds = taken / steps, grade = "bar", undefined = 0, skipped = 0 }
+  state.step, state.seconds, state.evaluations = step, seconds, evaluations
+  return { iteration = step, seconds = taken / steps, grade = "bar", undefined = 0, skipped = 0, without_evaluation = not paused }
 end
 
 local reader = {}
@@ -85,6 +96,7 @@ reader.__index = reader
 
 function reader:bar(step, total, seconds, pace)
   local state = self.bars[total]
+  local moved = not state or step ~= state.seen   -- or is drawn again, beside a line that was written
   if not state or step < state.seen then
     if not state and self.count >= MOST_TOTALS then return end
     self.count = self.count + (state and 0 or 1)
@@ -92,19 +104,13 @@ function reader:bar(step, total, seconds, pace)
     self.bars[total] = state
   end
   self.current, self.current_total = state, total
-  if self.total and total ~= self.total then
+  if self.total and total ~= self.total and moved then
     self.evaluations = self.evaluations + 1
     self.sink.mark "evaluation"
   end
-  local paused = state.evaluations ~= self.evaluations
-  local sample = advance(state, step, seconds, pace, paused)
+  local sample = advance(state, step, seconds, pace, self.evaluations)
   if not sample or not numbers.seconds(sample.seconds) then return end
-  state.evaluations = self.evaluations
-  if state.training then self:tell(sample)
-  elseif #state.kept < MOST_KEPT then
-    sample.paused = paused
-    table.insert(state.kept, sample)
-  end
+  if state.training then self:tell(sample) elseif #state.kept < MOST_KEPT then table.insert(state.kept, sample) end
 end
 
 function reader:tell(sample)
@@ -126,8 +132,7 @@ function reader:loss(value)
   if not state or state.training then return end
   state.training, self.total = true, self.current_total
   for _, sample in ipairs(state.kept) do
-    if sample.paused then self.sink.mark "evaluation" end
-    sample.paused = nil
+    if not sample.without_evaluation then self.sink.mark "evaluation" end
     self:tell(sample)
   end
   state.kept = {}
