@@ -76,6 +76,66 @@ describe("policy pin", function()
     assert.equal(string.format("set { tie_fraction = '2%%' }\npin { default = %q }\n", digest), text_of(nameless))
   end)
 
+  it("is written where it holds: not into comments, strings and parentheses, nor behind a return", function()
+    local digest = program.run("policy show --files").stdout:match "\n(%x+)  default\n"
+    local function pinned(text, wanted)
+      local site = files.write("site.lua", text)
+      local result = pin("%s", site)
+      assert.equal(0, result.status, result.stderr)
+      assert.equal((wanted:gsub("PIN", string.format("pin { default = %q }", digest))), text_of(site))
+      assert.matches("\n" .. digest .. "  default\n", program.run("policy show --files --policy " .. site).stdout)
+    end
+    local set = "set { tie_fraction = '2%' }\n"
+    pinned("--[[\nsite \"x\"\n]]\n" .. set, "--[[\nsite \"x\"\n]]\n" .. set .. "PIN\n")
+    local long = "local text = [[\nsite \"x\"\n]]\nsite(\n\"multi\"\n) -- mine\n"
+    pinned(long .. set, long .. "PIN\n" .. set)
+    pinned("site 'x' set {\n tie_fraction = '2%' }\n", "site 'x'\nPIN set {\n tie_fraction = '2%' }\n")
+    pinned(set .. "return {}", "PIN\n" .. set .. "return {}")
+    pinned("site 'x'\r\n" .. set, "site 'x'\r\nPIN\r\n" .. set)
+  end)
+
+  it("is replaced in capitals too, and where it cannot be nothing is written and the line to write is told", function()
+    local folder = other_default()
+    local old = program.run("policy show --files --policies " .. folder).stdout:match "\n(%x+)  default\n"
+    local new = program.run("policy show --files").stdout:match "\n(%x+)  default\n"
+    local function taken(text, status)
+      local site = files.write("site.lua", text)
+      assert(os.execute(string.format("cp -r %s %s", folder, (site:gsub("%.lua$", ".default")))))
+      local result = pin("%s %s --take", site, spec)
+      assert.equal(status, result.status, result.stderr)
+      local shown = program.run("policy show --files --policies " .. site:gsub("%.lua$", ".default")).stdout
+      return text_of(site), shown:match "\n(%x+)  default\n", result.stderr
+    end
+    local text, saved = taken(string.format("-- of %s\npin { default = %q }", old, old:upper()), 0)
+    assert.same({ string.format("-- of %s\npin { default = %q }", old, new), new }, { text, saved })
+    local built = string.format("pin { default = %q .. %q } set { tie_fraction = '2%%' }", old:sub(1, 8), old:sub(9))
+    local untouched, kept, problem = taken(built, 2)
+    assert.same({ built, old }, { untouched, kept })
+    assert.matches("nothing was written; write it by hand: pin { default = \"" .. new .. "\" }\n", problem)
+  end)
+
+  it("stays as it was, with its saved default, where one of the two cannot be written", function()
+    local site, saved = files.write("site.lua", "set { tie_fraction = '2%' }"), files.write("file", "no directory")
+    local result = pin("%s --saved %s/in", site, saved)
+    assert.equal(2, result.status)
+    assert.equal("set { tie_fraction = '2%' }", text_of(site))
+    local other = files.directory { ["warnings.lua"] = "-- mine", ["own.lua"] = "-- mine too" }
+    assert.equal(2, pin("%s --saved %s", site, other).status)
+    assert.same({ "-- mine", "set { tie_fraction = '2%' }" }, { text_of(other .. "/warnings.lua"), text_of(site) })
+  end)
+
+  it("is the site's own, not that of a layer under it whose path is the end of the site's", function()
+    local folder = files.directory { ["site.lua"] = "site 'company' set { tie_fraction = '2%' }" }
+    assert(os.execute("mkdir " .. folder .. "/hall"))
+    files.write("site.lua", "site 'hall' set { small_run_gpus = 64 }", folder .. "/hall")
+    local here = "cd " .. folder .. " && " .. os.getenv "PIPEPLAN" .. " policy pin "
+    assert(os.execute(here .. "site.lua >pinned.txt"))
+    assert(os.execute(here .. "hall/site.lua --policy site.lua >pinned.txt"))
+    assert.matches("^hall/site.lua: pinned to", text_of(folder .. "/pinned.txt"))
+    assert.matches("pin { default", text_of(folder .. "/hall/site.lua"), 1, true)
+    assert.is_nil(text_of(folder .. "/site.lua"):find("pin.*pin"))
+  end)
+
   it("shows what another default changes, and takes it when told to", function()
     local folder, site = other_default(), files.write("site.lua", "site 'mine'\nset { tie_fraction = '2%' }\n")
     local old = pin("%s --policies %s", site, folder)
