@@ -31,7 +31,7 @@ local kept_before = 10000   -- iterations before the first that counts: the long
 function steps.new(plan, first, last)
   local self = setmetatable({ plan = plan, first = first, last = last, unnumbered = {}, unnumbered_lines = 0 }, { __index = methods })
   self.seconds, self.batch, self.flag, self.process, self.undone = {}, {}, {}, {}, {}
-  self.processes = 0
+  self.processes, self.turns = 0, 0   -- how often iterations went back: at all, and to one that is held
   self.lines, self.restarts, self.repeated, self.other_ranks, self.undefined, self.skipped, self.senseless = 0, 0, 0, 0, 0, 0, 0
   return self
 end
@@ -99,8 +99,9 @@ function methods:add(sample)
   local flag = self.pending or ""
   self.pending = nil
   if flag == "evaluation" and sample.without_evaluation then flag = "" end
+  local back = self.previous ~= nil and i < self.previous
   if i == self.previous then flag = flag ~= "" and flag or self.flag[i] or ""   -- another rank's line, most often
-  elseif self.previous and i < self.previous then
+  elseif back then
     flag, self.processes = "start", self.processes + 1
     self.undone[math.max(i, self.first - kept_before)] = self.processes
   end
@@ -110,6 +111,7 @@ function methods:add(sample)
   self.undefined, self.skipped = self.undefined + sample.undefined, self.skipped + sample.skipped
   if sample.undefined > 0 then self.first_undefined = self.first_undefined or i end
   if not self:holds(i) then return end
+  if back then self.turns = self.turns + 1 end
   local batch = sample.batch or plan_file.batch_at(plan, i)
   local seconds = seconds_of(sample, plan, batch)
   if not seconds then
@@ -260,11 +262,11 @@ end
 
 -- Several ranks may write into one file and say no number: iterations go back more often than processes start anew, or each comes several
 -- times.
-local GO_BACK_OFTEN = 20   -- lines a start, at most
+local GO_BACK_OFTEN = 20   -- lines between two such, at most
 
 function methods:ranks_without_number()
   if self.other_ranks > 0 then return false end
-  if self.restarts > 0 then return self.restarts > 2 and self.restarts * GO_BACK_OFTEN > self.lines end
+  if self.processes > 0 then return self.processes > 2 and self.processes * GO_BACK_OFTEN > self.lines end
   return 2 * self.repeated >= self.lines
 end
 

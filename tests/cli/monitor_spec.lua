@@ -267,6 +267,24 @@ describe("a run", function()
     assert.matches("1 restart: iterations begin anew; of those logged twice (50) the later line counts", found.warnings[1], 1, true)
   end)
 
+  -- NVIDIA/Megatron-LM megatron/training/training.py and checkpointing.py: a run that resumed from the checkpoint that it had just saved
+  it("that went on from where it ended is told of one start, and of nothing out of order", function()
+    local first = monitoring.log(10, 50, 27.2, 10) .. "  successfully saved checkpoint from iteration      50 to /ckpt [ t 1/1, p 1/4 ]\n"
+    local second = "[before the start of training step] datetime: 2026-11-27 12:00:00\n" .. monitoring.log(60, 100, 27.2, 10)
+    local one, two = files.write("a.log", first), files.write("b.log", second)
+    for _, found in ipairs { object(first .. second), json.decode((select(2, run(plan .. " " .. one .. " " .. two .. " --format json")))) } do
+      assert.same({ "keep", 1, {} }, { found.verdict, found.restarts, found.warnings })
+    end
+    -- of four ranks that say no number: none of their lines stands in another order either
+    local found = object(((first .. second):gsub("iteration +%d+/[^\n]*\n", function(line) return line:rep(4) end)))
+    assert.matches("30 of 40 lines are of iterations that were logged before: several ranks", found.warnings[1], 1, true)
+  end)
+
+  it("that goes back behind the window is not out of order in it", function()
+    local found = object(monitoring.log(11, 200, 27.2) .. monitoring.log(151, 210, 27.2))
+    assert.same({ "keep", 1, {} }, { found.verdict, found.restarts, found.warnings })
+  end)
+
   it("whose lines stand in another order is told to be so, and nothing of ranks or restarts", function()
     local lines = {}
     for line in monitoring.log(1, 100, 27.2):gmatch "[^\n]+\n" do table.insert(lines, #lines % 3 + 1, line) end
