@@ -7,13 +7,16 @@ local documents = require "pipeplan.base.documents"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local metrics = require "pipeplan.input.metrics.init"
+local output = require "pipeplan.cli.output"
 local reading = require "pipeplan.base.reading"
 local runs = require "pipeplan.input.runs"
 local said = require "pipeplan.input.metrics.arguments"
+local verdict = require "pipeplan.monitor.verdict"
 
 local command = {}
 
 local most_steps = 1000000
+local LEAST_LINES = 3   -- of which there is a scatter
 
 -- Of --measured, files of a network and runs of layouts: takes the runs out of the fields given, as a list; nil where there are none.
 function command.take(parsed, given)
@@ -76,16 +79,20 @@ local function read_log(run, request, plan, limits)
     end,
   })
   if steps.lines + steps.unnumbered_lines == 0 then
+    if file.caution then failure.raise("nothing", "%s: no step in %d lines: %s", run.log, file.lines, file.caution) end
     failure.raise("nothing", "%s: no step in %d lines: expected a log of a kind that monitor reads (%s)", run.log, file.lines,
                   table.concat(metrics.inputs, ", "))
   end
   local found = steps:finish(limits.stall_factor)
-  if not found.measured or found.measured.steps < limits.least or found.measured.lines < 3 then
-    failure.usage("%s: %s count%s behind the first %d: expected at least %d, in 3 lines or more", run.log,
-                  format.plural(found.measured and found.measured.steps or 0, "step"),
-                  found.measured and found.measured.steps == 1 and "s" or "", limits.warmup, limits.least)
+  local counted = found.measured or { steps = 0, lines = 0 }
+  if counted.steps < limits.least or counted.lines < LEAST_LINES then
+    failure.usage("%s: %s in %s count%s behind the first %d: expected at least %d, in %d lines or more", run.log,
+                  format.plural(counted.steps, "step"), format.plural(counted.lines, "line"), counted.steps == 1 and "s" or "",
+                  limits.warmup, limits.least, LEAST_LINES)
   end
-  return found.measured
+  if found.marked_kept > 0 then failure.usage("%s: %s", run.log, verdict.marked) end
+  if file.caution then output.complain(run.log .. ": " .. file.caution) end
+  return counted
 end
 
 local stall_factor = 2   -- as `monitor` leaves them out
@@ -119,7 +126,7 @@ function command.run(request, policy, texts, parsed, render)
                                                              earlier = earlier }
   if parsed.keep then
     calibration.check(file, parsed.keep .. ": what would be kept")
-    require("pipeplan.cli.output").write(documents.encode("calibration", file, { indent = 2 }) .. "\n", parsed.keep)
+    output.write(documents.encode("calibration", file, { indent = 2 }) .. "\n", parsed.keep)
   end
   local status = after.status == "planned" and failure.status.ok or failure.status.refused
   if parsed.format == "json" then return render(after), status, after end

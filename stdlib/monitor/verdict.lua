@@ -10,6 +10,9 @@ local verdict = {}
 
 local percent = format.percent
 
+-- Of lines that steps.lua kept (marked_kept), for there are hardly others.
+verdict.marked = "most lines have a checkpoint or an evaluation before them, so their time may be in what was measured: log more often"
+
 -- Is the run slower than the estimates' error explains, of the plan and of its fallback? The threshold is what the fallback is predicted to
 -- reach; estimates are off by time_error of a step (catalog/accuracy.lua). Without a fallback the threshold has that error in it.
 function verdict.beyond_estimates(plan, measured)
@@ -91,7 +94,7 @@ local doubts = {
   end,
   function(_, found)
     if found.marked_kept == 0 or found.measured.utilisation >= found.measured.threshold then return nil end
-    return "most lines have a checkpoint or an evaluation before them, so their time may be in what was measured: log more often"
+    return verdict.marked
   end,
   function(plan, found)
     local measured = found.measured

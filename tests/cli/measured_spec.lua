@@ -197,9 +197,42 @@ describe("a log that measures nothing", function()
     assert.matches(":1: tp is 16: ", (problem("Building device mesh with parallelism: tp=16\n" .. steps(seconds))), 1, true)
   end)
 
+  -- NVIDIA/Megatron-LM megatron/training/training.py: newer ones stop the interval's timer while they evaluate, older ones do not
+  it("is one with an evaluation between most of its lines, for their time may be in it; with a few of them it measures", function()
+    local lines, few = {}, {}
+    for i = 10, 200, 10 do
+      lines[#lines + 1] = monitoring.megatron(i, 1.28 * seconds, { batch = 1024 })
+      few[#few + 1] = monitoring.megatron(i, (i == 60 and 1.28 or 1) * seconds, { batch = 1024 })
+      local mark = string.format(" validation loss at iteration %d | lm loss value: 2.3E+00 | lm loss PPL: 1.0E+01 |\n", i)
+      lines[#lines + 1] = mark
+      if i == 50 then few[#few + 1] = mark end
+    end
+    local stderr, log = problem(table.concat(lines))
+    assert.equal("pipeplan: " .. log .. ": most lines have a checkpoint or an evaluation before them, so their time may be in what was measured: "
+                 .. "log more often\n", stderr)
+    local result = measure("--measured " .. shortlist .. ":2=" .. write_run("few", table.concat(few)) .. " --format json")
+    assert.same({ 0, "" }, { result.status, result.stderr })
+    assert.near(seconds, json.decode(result.stdout, "plan").measured.runs[1].measured_seconds, 0.01)
+  end)
+
+  -- pytorch/torchtune: tokens with a label; Lightning-AI/litgpt: the last microbatch alone
+  it("is doubted in the words that monitor has for it", function()
+    local lines = {}
+    for i = 1, 30 do
+      lines[i] = string.format("Step %d | loss:1.2 lr:2e-05 tokens_per_second_per_gpu:%.3f \n", i, 1024 * 4096 / (seconds * list[2].gpus_used))
+    end
+    local result = measure("--measured " .. shortlist .. ":2=" .. write_run("tune", table.concat(lines)))
+    assert.equal(0, result.status)
+    assert.matches("run-tune.log: torchtune counts tokens with a label alone", result.stderr, 1, true)
+    assert.matches("no step in 1 lines: litgpt tells the time of a step's last microbatch alone",
+                   (problem("Epoch 1 | iter 64 step 16 | loss train: 1.2, val: n/a | iter time: 450.12 ms (step) remaining time: 1:00:00\n", 5)), 1, true)
+  end)
+
   it("may be too short, too far off, empty or not there", function()
-    assert.matches(": 5 steps count behind the first 10: expected at least 10", (problem(steps(seconds, 15))), 1, true)
-    assert.matches(": 0 steps count behind the first 10", (problem(steps(seconds, 9))), 1, true)
+    assert.matches(": 5 steps in 5 lines count behind the first 10: expected at least 10, in 3 lines or more", (problem(steps(seconds, 15))), 1, true)
+    assert.matches(": 0 steps in 0 lines count behind the first 10", (problem(steps(seconds, 9))), 1, true)
+    local sparse = monitoring.log(100, 300, seconds, 100, function(i, s) return monitoring.megatron(i, s, { batch = 1024 }) end)
+    assert.matches(": 200 steps in 2 lines count behind the first 10: expected at least 10, in 3 lines or more", (problem(sparse)), 1, true)
     assert.matches("the log of another model, or of another layout", (problem(steps(4 * seconds))), 1, true)
     assert.matches("no step in 1 lines: expected a log of a kind that monitor reads (megatron, ", (problem("hello\n", 5)), 1, true)
     local result = measure("--measured " .. shortlist .. ":2=/nowhere.log")
