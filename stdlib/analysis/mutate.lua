@@ -2,7 +2,8 @@
 --[[
 mutate.lua: would the tests of a policy notice if it were wrong? Runs them for each of its mutants and says which survive.
 
-  mutate.run{ policy = options of load (files, set, date, policies), tests = { path, … }, jobs, equivalent = { id → reason },
+  mutate.run{ policy = options of load (files, date, policies; tests load by the last two where they say nothing), tests = { path, … },
+              jobs, equivalent = { id → reason },
               filter = function(name)?: only mutants for whose names it says yes, progress? }
       → { { mutant, outcome = "killed" | "survived" | "equivalent", by = name of the test, reason, witness }, … }
 
@@ -20,20 +21,25 @@ local workers = require "pipeplan.base.workers"
 
 local mutate = {}
 
--- The name of the first test that fails, or of the file of what fails outside of tests, and why; nil: none does. apply: what makes the
--- mutant of a loaded policy; replaced: a file's text and what it becomes.
+local NO_TEST = "no test was found"
+
+-- The name of the first test that fails, or of the file of what fails outside of tests, and why; nil: none does. Tests of which none runs
+-- fail too, as `policy test` says with its exit status. apply: what makes the mutant of a loaded policy; replaced: a file's text and what
+-- it becomes.
 local function first_failure(tests, apply, replaced)
   load.observer, load.replaced = apply, replaced
   local good, results = failure.try(runner.run, { files = tests, stop = true })
   load.observer, load.replaced = nil, nil
   if not good and failure.is(results) and results.status == failure.status.usage then error(results, 0) end
   if not good then return failure.is(results) and results.message or tostring(results) end
-  if #results == 0 then failure.raise("nothing", "policy mutate: no test was found in %s", table.concat(tests, ", ")) end
+  local ran = false
   for _, result in ipairs(results) do
+    ran = ran or result.status ~= "skipped"
     if result.status == "failed" or result.status == "error" then
       return result.name ~= "" and result.name or result.file, result.message
     end
   end
+  if not ran then return #results == 0 and NO_TEST or "every test is pending" end
   return nil
 end
 
@@ -78,8 +84,9 @@ local function check_tests(policy, tests)
   local name, message = first_failure(tests, function(other)
     for _, layer in ipairs(other.layers) do loaded[layer.path and name_of(layer.path) or ""] = true end
   end)
+  if name == NO_TEST then failure.raise("nothing", "policy mutate: no test was found in %s", table.concat(tests, ", ")) end
   if name then
-    failure.raise("refused", "policy mutate: the tests fail without any mutant: %s: %s", name, message or "")
+    failure.raise("refused", "policy mutate: the tests fail without any mutant: %s%s", name, message and ": " .. message or "")
   end
   for _, layer in ipairs(policy.layers) do
     if layer.path and layer.name ~= "default" and not loaded[name_of(layer.path)] then
@@ -101,8 +108,10 @@ function mutate.run(options)
   if #tried == 0 then
     failure.raise("nothing", "policy mutate: no mutant to try: %d there are, and the filter or the list of equivalents leaves none", #list)
   end
+  load.unsaid = { date = options.policy.date, policies = options.policy.policies }
   check_tests(policy, options.tests)
   local by, out = killers(tried, options.tests, options.jobs or 1, options.progress), {}
+  load.unsaid = {}
   for i, mutant in ipairs(tried) do
     local name = by[i] ~= "" and by[i] or nil
     out[#out + 1] = { mutant = mutant, outcome = name and "killed" or "survived", by = name,

@@ -11,7 +11,7 @@ local renamed = require "pipeplan.policy.renamed"
 local repeated = require "pipeplan.policy.repeated"
 local statements = require "pipeplan.policy.statements"
 
-local load = {}
+local load = { unsaid = {} }
 
 local DEFAULT = "policies/default/"
 local REPORTED = 20  -- problems shown at most
@@ -238,6 +238,7 @@ local function count_rules(policy)
 end
 
 -- load.under: layers between the default and whatever is loaded: tests of a team's policy under its company's.
+-- load.unsaid: { date, policies }: what holds where the options say nothing: for tests, what their command was told.
 -- load.replaced: { text, other }: a file of that text, given or required, says the other: mutation of what functions say.
 -- load.load{ files = { path, … }, set = { name = value }, date = "YYYY-MM-DD", policies = directory, work =, bytes =,
 --   found = { path, … }: policies of the machine, under `files`; left_out: those that are left out,
@@ -246,7 +247,7 @@ end
 -- `set` may hold `reason` and `expires`, as a `set` statement may.
 -- Raises an answer: exit 6 for what cannot be loaded, 4 over budget, 5 nothing there.
 function load.load(options)
-  local date = options.date or dates.today()
+  local date = options.date or load.unsaid.date or dates.today()
   local _, undated = dates.check(date)
   if undated then failure.usage("--date: %s, got '%s'", undated, tostring(date)) end
   local problems, more = {}, 0
@@ -258,7 +259,7 @@ function load.load(options)
                                             debug = options.debug or false }
   if not host then failure.of_host(problem, "policy_unloadable", "%s", problem.message) end
   if load.replaced then host:replace(load.replaced.text, load.replaced.other) end
-  local list, given = { default_layer(options.policies) }, {}
+  local list, given = { default_layer(options.policies or load.unsaid.policies) }, {}
   for _, path in ipairs(load.under or {}) do
     given[path] = "under"
     list[#list + 1] = layer_of(path)

@@ -96,6 +96,43 @@ describe("pipeplan policy mutate", function()
     assert.equal("6 mutants: 6 killed, 0 survived; score 100.0 %\n", text)
   end)
 
+  it("has no --set, and lets tests that state no date load policies of --date and the defaults of --policies", function()
+    local lapsing = [[site "hall"
+reject { id = "no_deep", pipeline_parallel = over(8), message = "m" }
+change { id = "no_deep", pipeline_parallel = over(16), reason = "a deep model", expires = "2026-12-31" }]]
+    -- till that day 9 stages are planned and the limit is 16, from then on it is 8; the tests look at 8 alone
+    local arguments = directory(strong, lapsing)
+    local spec = arguments:match "(%S+)$"
+    assert(os.execute("sed -i 's/, { date = \"2026-11-27\" }//' " .. spec))
+    local _, problem = mutate(arguments .. " --date 2026-12-31 --no-witnesses", 1)
+    assert.matches("the tests fail without any mutant: hall knows its bound", problem)
+    assert.matches("5 killed, 0 survived", (mutate(arguments .. " --date 2027-01-01 --no-witnesses", 0)))
+    local folder = files.directory {}
+    assert(os.execute("cp policies/default/*.lua " .. folder))
+    assert(os.execute("sed -i '/max_pipeline_depth/s/value = 64/value = 8/' " .. folder .. "/parameters.lua"))
+    arguments = directory((strong:gsub("no_deep", "too_deep")), "set { tie_fraction = '2%' }")
+    assert.matches("the tests fail without any mutant", select(2, mutate(arguments, 1)))
+    assert.matches("2 mutants:", (mutate(arguments .. " --no-witnesses --policies " .. folder, 0)))
+    assert.matches("unknown option '%-%-set'", select(2, mutate(arguments .. " --set small_run_gpus=64", 2)))
+  end)
+
+  it("counts a mistake as noticed after which a spec file has no test left, and goes on", function()
+    local arguments = directory [[if site:plan_spec({ cluster = { gpus = 72, accelerator = "H100-SXM",
+        network = { fabric = "infiniband", per_gpu = "400Gbps" } }, model = "examples/models/llama-3-70b.json",
+        training = { tokens = "2T", global_batch_size = 576 },
+        parallelism = { pipeline = 9, tensor = 8, schedule = "1f1b" } }, ".").status == "rejected" then
+      it("plans 8", function() assert.decided(depth(8, 64), "planned") end)
+    end]]
+    local data = json.decode((mutate(arguments .. " --no-witnesses --format json", 0)))
+    local by = {}
+    for _, mutant in ipairs(data.mutants) do by[mutant.id] = mutant.by end
+    assert.equal("no test was found", by["reject no_deep: deleted"])
+    assert.equal("no test was found", by["reject no_deep: pipeline_parallel over 8 → pipeline_parallel over 9"])
+    assert.equal("hall plans 8", by["reject no_deep: pipeline_parallel over 8 → pipeline_parallel over 7"])
+    local _, problem = mutate(directory [[pending("later", function() end)]], 1)
+    assert.matches("the tests fail without any mutant: every test is pending\n", problem)
+  end)
+
   it("exits 5 without tests", function()
     mutate(files.directory { ["hall.lua"] = policy }, 5)
   end)

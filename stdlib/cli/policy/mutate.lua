@@ -11,9 +11,13 @@ local report = require "pipeplan.report.mutants"
 local examples = [[
 Mistakes: a limit moved, a condition negated or dropped, a rule deleted, two of a list swapped, a parameter moved, a comparison or
 a number in a function changed. With --policy those of that policy's own rules and invariants and of what it changes,
-otherwise those of the default policy's rules. A mistake is noticed when a test fails, or a spec file does outside of its tests.
+otherwise those of the default policy's rules. A mistake is noticed when a test fails, a spec file does outside of its tests,
+or none is left that runs.
 
 Specs are Lua programs without a sandbox, as for `policy test`.
+
+There is no --set: what it sets is no mistake of the policy's, and no test loads it. A test that loads a policy
+of another date than --date looks at that policy alone.
 
 A file of equivalent mutants has a line for each that no test can kill: its name, a tab, and the reason.
 
@@ -31,7 +35,10 @@ function command.parser()
     :add_help(false):help_max_width(100):help_description_margin(28)
     :usage("Usage: pipeplan policy mutate PATH... [OPTIONS]"):epilog(examples)
   parser:argument("path", "spec file, or directory to look for *_spec.lua in"):argname("PATH"):args("+")
-  command_line.declare_policy(parser)
+  parser:option("--policy", "policy file or directory, laid over the default policies"):argname("FILE|DIR"):count("*")
+  parser:option("--date", "date of --policy, and of policies that tests load without one (default: today in UTC)"):argname("YYYY-MM-DD")
+  parser:option("--policies", "read the default policies from this directory, for the tests too"):argname("DIR")
+  parser:option("--stdlib", "read pipeplan's own Lua from this directory"):argname("DIR")
   parser:option("--jobs", "processes"):argname("N"):default("1")
   parser:option("--filter", "only mutants whose name matches this Lua pattern"):argname("PATTERN")
   parser:option("--equivalent", "file of mutants that no test can kill, and why"):argname("FILE")
@@ -82,8 +89,9 @@ function command.run(arguments)
   if not options then return help, 0 end
   local least = options.min_score and number_of("min-score", options.min_score, 0, 100) or 0
   local results = mutate.run {
-    policy = command_line.load_options(options), tests = options.path, jobs = command_line.jobs(options.jobs),
-    filter = command_line.filter(options.filter), equivalent = read_equivalent(options.equivalent), witnesses = not options.no_witnesses,
+    policy = { files = options.policy, date = options.date, policies = options.policies }, tests = options.path,
+    jobs = command_line.jobs(options.jobs), filter = command_line.filter(options.filter),
+    equivalent = read_equivalent(options.equivalent), witnesses = not options.no_witnesses,
     progress = progress_line(),
   }
   local text = report[options.format](results)
