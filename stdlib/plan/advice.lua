@@ -50,7 +50,7 @@ end
 local function outcome_of(row, known, peak_bytes)
   return {
     status = "planned", schedule = row.schedule, parallelism = measure.parallelism_of_fields(row),
-    microbatches = math.tointeger(row.microbatches * known.batch // known.smallest_batch), micro_batch_size = row.micro_batch_size,
+    microbatches = measure.microbatches(row), micro_batch_size = row.micro_batch_size,
     global_batch_size = known.batch, gpus = row.gpus_used, step_seconds = row.step_seconds, peak_bytes = peak_bytes,
     fit = measure.fit(row.peak_bytes, known),
   }

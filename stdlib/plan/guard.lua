@@ -84,7 +84,8 @@ function guard.of_row(set, row)
   end
   local fields = set.c:row(row)
   local record = records.of("planned", lists.with(context.record, choice.values), fields, finished)
-  local plan = { schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields), microbatches = fields.microbatches }
+  local plan = { schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields),
+                 microbatches = measure.microbatches(fields) }
   return guard.broken(plan, policy, record)
 end
 

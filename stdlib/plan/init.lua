@@ -208,7 +208,7 @@ function plan.plan(arguments)
       out.alternatives = measure.alternatives(result, known, out.step_seconds, out.parallelism)
       out.without_pipeline = measure.without_pipeline(request, result, out.step_seconds)
       if arguments.explain or arguments.frontier then out.frontier = measure.frontier(request, result, known, out) end
-      out.runner_up = measure.runner_up(result, known, out.step_seconds, out.parallelism)
+      out.runner_up = measure.runner_up(result, out.step_seconds, out.parallelism)
       advise.fill(out, request, asked, policy, known, result, segments, record)
       for _, entry in ipairs(advice.beside(out, asked, result, known, all)) do table.insert(out.advice, entry) end
       if arguments.shortlist then

@@ -31,9 +31,15 @@ function measure.parallelism_of_fields(fields)
   return parallelism
 end
 
--- A candidate in a sentence: "DualPipeV at P 8, M 60, TP 1, EP 64, DP 256"; M at the smallest batch.
+-- M of a candidate at the full batch: the field is at the smallest one.
+function measure.microbatches(fields)
+  return math.tointeger(fields.microbatches * fields.global_batch_size // fields.smallest_batch_size)
+end
+
+-- A candidate in a sentence: "DualPipeV at P 8, M 60, TP 1, EP 64, DP 256".
 function measure.label(fields)
-  return format.schedule(fields.schedule) .. " at " .. layout.line(measure.parallelism_of_fields(fields), fields.microbatches, ", ")
+  local parallelism = measure.parallelism_of_fields(fields)
+  return format.schedule(fields.schedule) .. " at " .. layout.line(parallelism, measure.microbatches(fields), ", ")
 end
 
 -- Does the schedule run a forward and a backward at once?
@@ -432,7 +438,7 @@ function measure.other(fields, known, why_not, forbidden, step_seconds)
   local fit = measure.fit(fields.peak_bytes, known)
   return {
     schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields),
-    microbatches = math.tointeger(fields.microbatches * known.batch // known.smallest_batch),  -- the field is at the smallest batch
+    microbatches = measure.microbatches(fields),
     fit = fit, step_seconds = fields.step_seconds, allowed = not forbidden and fit ~= "does_not_fit",
     bubble_fraction = fields.bubble_fraction, peak_bytes = fields.peak_bytes, why_not = why_not,
     slower_fraction = slower, tie = slower and math.abs(slower) < accuracy.comparison_fraction,
@@ -485,7 +491,7 @@ function measure.without_pipeline(request, result, step_seconds)
   return {
     framework_flags = framework.flags_of(request, evaluation, parallelism, other.fields.sharding), parallelism = parallelism,
     sharding = other.fields.sharding, recompute = other.fields.recompute, micro_batch_size = other.fields.micro_batch_size,
-    gpus_used = other.fields.gpus_used, microbatches = other.fields.microbatches, step_seconds = other.fields.step_seconds,
+    gpus_used = other.fields.gpus_used, microbatches = measure.microbatches(other.fields), step_seconds = other.fields.step_seconds,
     peak_bytes = other.fields.peak_bytes,
     exposed_step_seconds = evaluation and evaluation.overlap_alone and evaluation.no_overlap.step_seconds or nil,
     gain_fraction = gain, error_fraction = accuracy.comparisons.pipeline,
@@ -494,13 +500,13 @@ function measure.without_pipeline(request, result, step_seconds)
 end
 
 -- The fastest survivor of another layout or schedule, beside the plan; nil where there is none.
-function measure.runner_up(result, known, step_seconds, degrees)
+function measure.runner_up(result, step_seconds, degrees)
   local fields = result.runner_up and result.runner_up.fields
   if not fields then return nil end
   local margin = fields.step_seconds / step_seconds - 1
   return {
     schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields),
-    microbatches = math.tointeger(fields.microbatches * known.batch // known.smallest_batch), micro_batch_size = fields.micro_batch_size,
+    microbatches = measure.microbatches(fields), micro_batch_size = fields.micro_batch_size,
     recompute = fields.recompute, sharding = fields.sharding, gpus_used = fields.gpus_used, step_seconds = fields.step_seconds,
     peak_bytes = fields.peak_bytes, margin_fraction = margin,
     error_fraction = comparison_error(measure.parallelism_of_fields(fields), degrees),
@@ -518,7 +524,7 @@ function measure.frontier(request, result, known, plan)
     local hours = not plan.training.batch_ramp and plan.gpu_hours and plan.gpu_hours * fields.step_seconds / plan.step_seconds
     list[i] = {
       schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields),
-      microbatches = math.tointeger(fields.microbatches * known.batch // known.smallest_batch), micro_batch_size = fields.micro_batch_size,
+      microbatches = measure.microbatches(fields), micro_batch_size = fields.micro_batch_size,
       recompute = fields.recompute, sharding = fields.sharding, gpus = fields.gpus_used, step_seconds = fields.step_seconds,
       peak_bytes = fields.peak_bytes, gpu_hours = hours or nil, cost = hours and price and hours * price or nil,
       plan = other.row == result.row, fit = measure.fit(fields.peak_bytes, known),

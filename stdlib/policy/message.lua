@@ -21,9 +21,17 @@ local function shown(name, record, policy)
   return units.format(value, unit)
 end
 
+local at_smallest = { microbatches = true, microbatches_per_rank = true }   -- which fields of a batch that grows are of its smallest
+
 -- fill("P is {pipeline_parallel}", { pipeline_parallel = 72 }, policy) → "P is 72". Names were checked when the policy was loaded.
 function message.fill(template, record, policy)
-  return (template:gsub("{([^{}]*)}", function(name) return shown(name, record, policy) end))
+  local smallest
+  local words = template:gsub("{([^{}]*)}", function(name)
+    smallest = smallest or at_smallest[name] and record.smallest_batch_size ~= record.global_batch_size and record.smallest_batch_size
+    return shown(name, record, policy)
+  end)
+  if not smallest then return words end
+  return "at the smallest batch, " .. units.format(smallest, vocabulary.by_name.smallest_batch_size.unit) .. ": " .. words
 end
 
 -- A nearest legal value, { field, value, beyond }, as it stands behind a rule: " (legal: microbatches 16)".

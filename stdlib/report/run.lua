@@ -71,22 +71,30 @@ function run.described(plan)
   return lines
 end
 
+-- What the small batches of a ramp cost; nil where that rounds to nothing.
+function run.ramp_cost(plan)
+  local extra, hours = 0, 0
+  for _, segment in ipairs(plan.training.batch_ramp) do
+    extra, hours = extra + (segment.extra_gpu_hours or 0), hours + (segment.gpu_hours or 0)
+  end
+  if hours <= 0 or math.abs(extra) < 0.5 then return nil end
+  return string.format("the small batches cost %s GPU-hours (%s of the run): so many fewer do the same tokens at %s", format.count(extra),
+                       format.percent(extra / hours), format.integer(plan.global_batch_size))
+end
+
 function run.ramp(plan)
   local ramp = plan.training.batch_ramp
   if not ramp then return nil end
-  local parts, extra, hours = {}, 0, 0
+  local parts = {}
   for _, segment in ipairs(ramp) do
     local words = { segment.microbatches and "M " .. segment.microbatches or nil }
     if segment.bubble_fraction then words[#words + 1] = "bubble " .. format.percent(segment.bubble_fraction) end
     parts[#parts + 1] = string.format("from %s: %s%s", format.count(segment.first_token), format.integer(segment.global_batch_size),
                                       words[1] and " (" .. table.concat(words, ", ") .. ")" or "")
-    extra, hours = extra + (segment.extra_gpu_hours or 0), hours + (segment.gpu_hours or 0)
   end
   local lines = { "legality at the smallest batch, totals over the whole ramp: " .. table.concat(parts, ", ") }
-  if hours > 0 and math.abs(extra) >= 0.5 then
-    table.insert(lines, 1, string.format("the small batches cost %s GPU-hours (%s of the run): so many fewer do the same tokens at %s",
-                             format.count(extra), format.percent(extra / hours), format.integer(plan.global_batch_size)))
-  end
+  local cost = run.ramp_cost(plan)
+  if cost then table.insert(lines, 1, cost) end
   return lines
 end
 

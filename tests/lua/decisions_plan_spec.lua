@@ -159,6 +159,17 @@ describe("a batch ramp", function()
     assert.matches("the small batches cost [%d.]+ GPU%-hours %([%d.]+ %% of the run%): so many fewer do the same tokens at 64", page)
   end)
 
+  -- M is batch / (DP × microbatch size): what a rule judged, 24 at 3,072, is not what the headline says, 120 at 15,360
+  it("says of which batch a rule's M is, and of other layouts M at the full batch", function()
+    local result, constant = ramp(3072), plan(deepseek, { training = { global_batch_size = 3072 }, parallelism = { pipeline = 16 } })
+    assert.matches("^at the smallest batch, 3,072: DualPipe needs M ≥ 2 P; M is 24, P 16", result.reasons[1].message)
+    assert.matches("^at the smallest batch, 3,072: M/P is 1.5;", entry(result.warnings, "few_microbatches").message)
+    assert.matches("^DualPipe needs M ≥ 2 P; M is 24, P 16", constant.reasons[1].message)
+    assert.matches("^M/P is 1.5;", entry(constant.warnings, "few_microbatches").message)
+    assert.matches("M " .. 15360 // (result.runner_up.parallelism.data * result.runner_up.micro_batch_size) .. ",",
+                   entry(result.advice, "runner_up").message, 1, true)
+  end)
+
   -- Goodput is the share of the time that trains (docs/spec.md): at 0.4 all takes 2.5 times as long, each part as the whole.
   it("has parts that add up to the run, whatever of it trains", function()
     local whole

@@ -5,6 +5,8 @@ require "pipeplan"
 local engine = require "engine"
 local alternatives = require "pipeplan.report.html.alternatives"
 local extent = require "pipeplan.report.html.extent"
+local format = require "pipeplan.base.format"
+local html = require "pipeplan.report.html.init"
 local planning = require "planning"
 local scatter = require "pipeplan.report.html.scatter"
 local style = require "pipeplan.report.html.style"
@@ -72,6 +74,28 @@ describe("what a page offers in place of the plan", function()
       }
     end
     assert.same({ { true, true, true, 1 }, { false, false, false, 0 } }, offered)
+  end)
+end)
+
+describe("a batch that grows", function()
+  -- DeepSeek-V3's of 4.2 of its report, from 3,072 to 15,360 sequences on 128 replicas: M 24 to 120. 1F1B has nothing simpler to fall back to, so
+  -- a run is given up over 1.20 times its step, the error of an estimate, at each batch.
+  it("is shown batch by batch, and each sentence says of which batch it speaks", function()
+    local plan = planning.policy:plan { "examples/specs/deepseek-v3-ramp.json" }
+    plan.explanation = { decided = {}, rules = {}, overridden = {}, changes = {}, figures = {}, answers = {} }
+    local text = html.plan(plan, nil, {}):gsub("<wbr>", "")
+    local segments, rollback = plan.training.batch_ramp, text:match '<section [^>]-id="rollback">.-</section>'
+    assert.same({ 3072, 15360 }, { segments[1].global_batch_size, segments[5].global_batch_size })
+    for i, microbatches in pairs { [1] = "24", [5] = "120" } do
+      local batch, limit = format.integer(segments[i].global_batch_size), format.seconds(1.2 * segments[i].step_seconds)
+      assert.matches(string.format("<td>%s</td><td>%s</td><td>%s</td>.-<td>%s</td></tr>", batch, microbatches,
+                                   format.seconds(segments[i].step_seconds), limit), text)
+      assert.matches(string.format("%s below [%%d.]+ %%%% %%(steps over %s%%)", batch, limit), rollback)
+    end
+    assert.matches("On the mean of the window, at its own batches: below ", rollback, 1, true)
+    assert.matches("at the smallest batch, 3,072: M/P is 1.5;", text, 1, true)
+    assert.matches("<b>24 to 120</b> microbatches (M)", text, 1, true)
+    assert.matches("at the full batch of 15,360", text, 1, true)
   end)
 end)
 

@@ -10,8 +10,10 @@ local format = require "pipeplan.base.format"
 local layout = require "pipeplan.base.layout"
 local measured = require "pipeplan.report.html.measured"
 local memory = require "pipeplan.report.html.memory"
+local ramp = require "pipeplan.report.html.ramp"
 local rollback = require "pipeplan.report.html.rollback"
 local run = require "pipeplan.report.run"
+local said = require "pipeplan.report.html.said"
 local timeline = require "pipeplan.report.html.timeline"
 local words = require "pipeplan.report.html.words"
 
@@ -20,7 +22,8 @@ local page = {}
 -- "18.5 s: pipeline 18.2 s, …. The ranks idle 11.5 % of the pipeline on average (1F1B: 12.2 %), the most idle one 14.3 %."
 local function step_words(plan)
   local bubble = plan.bubble
-  local line = run.step(plan):gsub("^%l", string.upper) .. ". "
+  local line = run.step(plan):gsub("^%l", string.upper)
+    .. (plan.training.batch_ramp and ", at the full batch of " .. format.integer(plan.global_batch_size) or "") .. ". "
   if plan.parallelism.pipeline == 1 then return line end
   return line .. string.format("The ranks idle %s of the pipeline on average%s, the most idle one %s.", format.percent(bubble.fraction),
     bubble.baseline_1f1b_fraction and " (1F1B: " .. format.percent(bubble.baseline_1f1b_fraction) .. ")" or "",
@@ -29,8 +32,9 @@ end
 
 -- Which stages are how long: what the bars of the timeline are.
 local function stage_words(plan)
-  local line = run.stage_time(plan)
-  return line and element("p", { class = "sub scr" }, "Stages: " .. line .. "; " .. table.concat(run.stages(plan), "; ") .. ".") or nil
+  local parts = run.stages(plan)
+  table.insert(parts, 1, run.stage_time(plan))
+  return element("p", { class = "sub scr" }, "Stages: " .. table.concat(parts, "; ") .. ".")
 end
 
 local function in_time(plan, program)
@@ -56,10 +60,11 @@ function page.planned(plan, program, command)
     kind = "pipeplan · plan of " .. plan.policy.date,
     heading = string.format("%s: %s, %s", plan.model.name, format.schedule(plan.schedule),
                             plan.schedule == "none" and layout.line(plan.parallelism, nil, ", ")
-                              or string.format("P %d, M %s", plan.parallelism.pipeline, format.integer(plan.microbatches))),
+                              or string.format("P %d, M %s", plan.parallelism.pipeline, words.microbatches(plan))),
     verdict = words.verdict(plan), sure = words.sure(plan), numbers = numbers,
     sections = {
-      warnings and document.section("Warnings", warnings, { id = "warnings" }) or nil, time,
+      warnings and document.section("Warnings", warnings, { id = "warnings" }) or false, said.section(plan, {}) or false,
+      ramp.section(plan) or false, time,
       element("div", { class = "two" }, memory.section(plan), picture),
       element("div", { class = "rest" }, listed, decided.section(plan), decided.changes(plan), rollback.section(plan) or false,
               measured.section(plan) or false, decided.assumptions(plan) or false, decided.again(plan, command)),

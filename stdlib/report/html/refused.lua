@@ -9,6 +9,7 @@ local format = require "pipeplan.base.format"
 local layout = require "pipeplan.base.layout"
 local lists = require "pipeplan.base.lists"
 local message = require "pipeplan.policy.message"
+local said = require "pipeplan.report.html.said"
 local tables = require "pipeplan.report.html.table"
 local verdict = require "pipeplan.report.verdict"
 local words = require "pipeplan.report.html.words"
@@ -60,7 +61,8 @@ local function instead(plan)
     { "sharded", other.sharding and other.sharding ~= "none" and other.sharding }, { "recompute", other.recompute and #other.recompute > 0
       and (type(other.recompute) == "table" and table.concat(other.recompute, ", ") or other.recompute) },
     { "optimizer", other.optimizer_offload and other.optimizer_offload ~= 0 and "offloaded" or nil },
-      { "why", other.why and sentence(other.why) },
+    { "framework", other.framework_flags and "also " .. table.concat(other.framework_flags, ", ") },
+    { "why", other.why and sentence(other.why) },
   }, { id = "instead" })
 end
 
@@ -113,6 +115,7 @@ function page.refused(plan, command)
     sections = {
       reasons(plan), instead(plan), ways(plan) or false, decided.changes(plan, "What would be planned"),
       warnings and document.section("Warnings", warnings, { id = "warnings" }) or false, dropped(plan) or false,
+      said.section(plan, { dropped = true }) or false,
       decided.section(plan), decided.assumptions(plan) or false, decided.again(plan, command),
     },
   }

@@ -62,7 +62,9 @@ function rollback.section(plan)
   local known = plan.rollback
   if not known then return nil end
   local error = plan.expected_error and plan.expected_error.time_fraction
-  local words = string.format("Below %s (steps over %s)", format.percent(known.threshold_fraction), format.seconds(known.threshold_seconds))
+  local batches = known.batches or {}
+  local words = string.format("%selow %s (steps over %s)", #batches > 1 and "On the mean of the window, at its own batches: b" or "B",
+                              format.percent(known.threshold_fraction), format.seconds(known.threshold_seconds))
   if known.fallback then
     local name = known.fallback.schedule == "none" and "no pipeline"
       or format.schedule(known.fallback.schedule) .. " at P " .. known.fallback.pipeline
@@ -77,6 +79,11 @@ function rollback.section(plan)
   end
   words = words .. string.format(" Window: the first %s steps without %s.", format.integer(known.window_steps),
                                  format.integer(known.warmup_steps))
+  for i, batch in ipairs(#batches > 1 and batches or {}) do
+    words = words .. string.format("%s %s below %s (steps over %s)", i == 1 and " Steps of one batch are held against their own: " or ";",
+                                   format.integer(batch.global_batch_size), format.percent(batch.threshold_fraction),
+                                   format.seconds(batch.threshold_seconds)) .. (i == #batches and "." or "")
+  end
   return document.section("When to roll back", element.list(
     rollback.gauge { threshold = known.threshold_fraction, predicted = known.predicted_utilisation_fraction, error = error },
     element("p", nil, words), document.folded("The rule in full", element("p", nil, known.paragraph))), { id = "rollback" })

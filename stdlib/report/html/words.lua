@@ -48,6 +48,13 @@ end
 
 local function machines(cluster) return format.integer(cluster.gpus) .. " " .. cluster.accelerator end
 
+-- "120", or of a batch that grows "24 to 120".
+function words.microbatches(plan)
+  local most, least = plan.microbatches, plan.microbatches
+  for _, segment in ipairs(plan.training.batch_ramp or {}) do least = math.min(least, segment.microbatches or least) end
+  return (least < most and format.integer(least) .. " to " or "") .. format.integer(most)
+end
+
 -- The plan in one sentence.
 function words.verdict(plan)
   local error = plan.expected_error and plan.expected_error.time_fraction or 0
@@ -56,7 +63,7 @@ function words.verdict(plan)
     how = { bold "without a pipeline", " (" .. layout.line(plan.parallelism, nil, ", ") .. ")" }
   else
     how = { "with ", bold(format.schedule(plan.schedule)), " on ", bold(format.integer(plan.parallelism.pipeline)),
-            " pipeline ranks (P) and ", bold(format.integer(plan.microbatches)), " microbatches (M)" }
+            " pipeline ranks (P) and ", bold(words.microbatches(plan)), " microbatches (M)" }
   end
   return element.list("Train ", plan.model.name, " ", how, ": about ", bold(days(plan.training_days) .. " days"), " on ",
     together(machines(plan.cluster)),
@@ -130,6 +137,7 @@ end
 function words.warnings(plan)
   local list = {}
   local function add(kind, text, id) list[#list + 1] = warning(kind, text, id) end
+  for _, line in ipairs(verdict.site(plan)) do add("Site", line .. ".") end
   for _, line in ipairs(verdict.loosened(plan)) do add("Loosened", line) end
   for _, severity in ipairs { "warning", "note" } do
     for _, entry in ipairs(plan.warnings) do
