@@ -20,15 +20,20 @@
 ** engine.process.same_file(path, path) → are they names of one file?
 ** engine.process.append(path, text, sync) → true | nil, why      a line at the end of a file (host/append_file.h)
 ** engine.process.user() → the name of this process's user, or its number where it has none
+** engine.process.aside() → kept | nil, why                     until back, what is written to standard output goes to standard error, whoever
+**                           writes it, children too
+** engine.process.back(kept)
 ** engine.process.make_directory(path) → true | nil, why; one that is there already is as good
 */
 #define _POSIX_C_SOURCE 200809L
 #include "lua/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <lauxlib.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -302,6 +307,29 @@ static int process_input_size(lua_State *L) {
   return 1;
 }
 
+static int process_aside(lua_State *L) {
+  fflush(stdout);
+  /* A standard error that is closed takes nothing (host/streams.h), and what is not written would stay in the buffer. */
+  bool writable = (fcntl(STDERR_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY;
+  int to = writable ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : open("/dev/null", O_WRONLY | O_CLOEXEC);
+  int kept = to < 0 ? -1 : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  bool done = kept >= 0 && dup2(to, STDOUT_FILENO) >= 0;
+  const char *why = done ? NULL : strerror(errno);
+  if (to >= 0) close(to);
+  if (done) return lua_pushinteger(L, kept), 1;
+  if (kept >= 0) close(kept);
+  return push_why(L, why);
+}
+
+static int process_back(lua_State *L) {
+  int kept = (int)luaL_checkinteger(L, 1);
+  fflush(stdout);
+  clearerr(stdout); /* of standard error: what comes now is another file's */
+  dup2(kept, STDOUT_FILENO);
+  close(kept);
+  return 0;
+}
+
 static int process_make_directory(lua_State *L) {
   const char *path = luaL_checkstring(L, 1);
   struct stat there;
@@ -320,6 +348,8 @@ static int process_same_file(lua_State *L) {
 
 static const luaL_Reg process_functions[] = {
   { "append",     process_append },
+  { "aside",      process_aside },
+  { "back",       process_back },
   { "crew",       process_crew },
   { "input_size", process_input_size },
   { "output",     process_output },

@@ -8,7 +8,8 @@ that plain `busted --lua=lua5.4` runs; here a test that asserts nothing fails as
       → { { name, file, line, status = "passed" | "failed" | "error" | "skipped", message?, seconds, assertions }, … }
 
 Uses busted's core (Debian: lua-busted), which is loaded only here, from the directories of the system's Lua and from no others. Specs are
-Lua with all its libraries: whoever runs one runs a program. Tests run in the order in which they stand.
+Lua with all its libraries: whoever runs one runs a program. Tests run in the order in which they stand. What they print goes to standard
+error.
 ]]
 
 local conditions = require "pipeplan.policy.conditions"
@@ -19,19 +20,51 @@ local statements = require "pipeplan.policy.statements"
 
 local runner = {}
 
--- Processor time that one test may take before it is taken for endless, and how many instructions pass between two looks at the clock.
-local TEST_SECONDS, LOOK = 60, 1000000
+-- Processor time that a test may take, or another block of a spec, before it is taken for endless; and how many instructions pass between
+-- two looks at the clock.
+runner.test_seconds = 60
+local LOOK = 1000000
 
-local function watch(started)
-  debug.sethook(function()
-    if os.clock() - started > runner.test_seconds then
-      debug.sethook()
-      error(string.format("it does not end: more than %d s of processor time", runner.test_seconds), 2)
+-- Ends what does not end: every block goes through busted.safe, and has its own time, without that of the blocks in it. From the end of its
+-- time on every instruction is an error, so that no pcall of the test keeps it alive, until busted.safe itself goes on. A hook watches one
+-- coroutine; so each that begins gets one. → what undoes it.
+local function limit(busted)
+  local safe, create, wrap, main = busted.safe, coroutine.create, coroutine.wrap, coroutine.running()
+  local started, late = os.clock(), false
+  local function look()
+    if late and debug.getinfo(2, "f").func == safe then
+      late = false
+      debug.sethook(main, look, "", LOOK)
+    elseif late or os.clock() - started > runner.test_seconds then
+      late = true
+      debug.sethook(look, "", 1)
+      debug.sethook(main, look, "", 1)
+      error(string.format("it does not end: more than %g s of processor time", runner.test_seconds), 2)
     end
-  end, "", LOOK)
+  end
+  local function watched(body)
+    return type(body) == "function" and function(...)
+      debug.sethook(look, "", late and 1 or LOOK)
+      return body(...)
+    end or body
+  end
+  function busted.safe(...)
+    local before = os.clock() - started
+    local function left(...)
+      started = os.clock() - before
+      return ...
+    end
+    started = os.clock()
+    return left(safe(...))
+  end
+  coroutine.create = function(body) return create(watched(body)) end  -- luacheck: ignore 122
+  coroutine.wrap = function(body) return wrap(watched(body)) end  -- luacheck: ignore 122
+  debug.sethook(look, "", LOOK)
+  return function()
+    debug.sethook()
+    coroutine.create, coroutine.wrap = create, wrap  -- luacheck: ignore 122
+  end
 end
-
-runner.test_seconds = TEST_SECONDS
 
 local function load_busted()
   for name in pairs(package.loaded) do  -- an instance for each run: busted makes itself a singleton when it is first used
@@ -80,6 +113,14 @@ local function full_name(busted, element)
   return table.concat(names, " ")
 end
 
+-- Where an element stands in its file; of the file itself, and of what has no place, the start of its file.
+local function place_of(busted, element)
+  local trace, at = element.trace or {}, element
+  if trace.source and trace.source:sub(1, 1) == "@" then return trace.source:sub(2), trace.currentline end
+  while at and at.descriptor ~= "file" do at = busted.context.parent(at) end
+  return at and at.name or "", 0
+end
+
 local function text_of(message)
   return message ~= nil and tostring(message) or "an error without a message"
 end
@@ -99,20 +140,19 @@ local function collect(busted, results, stop)
     if current and current.element == element then
       if current.status == "passed" then current.status, current.message = status, text_of(message) end
     else
+      local file, line = place_of(busted, element)
       results[#results + 1] = { name = full_name(busted, element), status = "error", message = text_of_file(message), seconds = 0,
-                                assertions = 0, file = element.name or "", line = 0 }
+                                assertions = 0, file = file, line = line }
     end
     if stop then busted.skipAll = true end
   end
   busted.subscribe({ "test", "start" }, function(element)
-    local trace = element.trace or {}
-    current = { element = element, name = full_name(busted, element), file = trace.short_src or "", line = trace.currentline or 0,
-                status = "passed", assertions = 0, started = os.clock() }
-    watch(current.started)
+    local file, line = place_of(busted, element)
+    current = { element = element, name = full_name(busted, element), file = file, line = line, status = "passed", assertions = 0,
+                started = os.clock() }
     return nil, true
   end)
   busted.subscribe({ "test", "end" }, function(_, _, status)
-    debug.sethook()
     if status == "pending" then current.status = "skipped" end
     if current.status == "passed" and current.assertions == 0 then
       current.status, current.message = "failed", "it asserts nothing"
@@ -190,10 +230,15 @@ function runner.run(options)
   local count = collect(busted, results, options.stop)
   admit(busted, options.filter)
   require "busted.modules.test_file_loader"(busted, { "lua" })(files, {}, { excludes = {} })
-  local restore, restore_exit = count_assertions(count), keep_alive()
+  local execute, restore, restore_exit = require "busted.execute"(busted), count_assertions(count), keep_alive()
+  local kept, why = engine.process.aside()   -- what tests print is no result
+  if not kept then failure.usage("standard output: %s", why) end
+  local unlimit = limit(busted)
   planner.observer = options.on_plan
-  local good, problem = xpcall(function() require "busted.execute"(busted)(1, { sort = false }) end, debug.traceback)
+  local good, problem = xpcall(execute, debug.traceback, 1, { sort = false })
   planner.observer = nil
+  unlimit()
+  engine.process.back(kept)
   restore()
   restore_exit()
   if not good or busted.refused then error(busted.refused or problem, 0) end

@@ -23,6 +23,9 @@ A spec is what plain busted runs too (busted --lua=lua5.4 PATH):
      end)
    end)
 
+What tests print goes to standard error. A test, or another block of a spec, that takes more than
+60 s of processor time is ended and fails; what waits for something else is waited for.
+
 Exit status: 0 all passed, 1 a test failed or less than --min is covered, 5 no test was found,
 or all are pending.
 
