@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- ramp.lua: a batch that grows: each batch with its microbatches, step and bubble, what it takes, and the step over which to roll back.
+-- ramp.lua: a batch that grows: each batch with its microbatches, step and bubble, and the step over which to roll back.
 
 local document = require "pipeplan.report.html.document"
 local element = require "pipeplan.report.html.element"
@@ -9,11 +9,9 @@ local tables = require "pipeplan.report.html.table"
 
 local ramp = {}
 
-local columns = { { "from token" }, { "batch" }, { "M" }, { "step" }, { "bubble" }, { "GPU-hours" }, { "roll back over" } }
+local columns = { { "from token" }, { "batch" }, { "M" }, { "step" }, { "bubble" }, { "roll back over" } }
 
 local function cell(value, show) return value and show(value) or "–" end
-
-local function hours(number) return format.count(math.floor(number + 0.5)) end
 
 -- nil: the batch is constant.
 function ramp.section(plan)
@@ -23,7 +21,7 @@ function ramp.section(plan)
   for _, batch in ipairs(plan.rollback and plan.rollback.batches or {}) do limits[batch.global_batch_size] = batch.threshold_seconds end
   for i, segment in ipairs(segments) do
     rows[i] = { format.count(segment.first_token), format.integer(segment.global_batch_size), cell(segment.microbatches, format.integer),
-                cell(segment.step_seconds, format.seconds), cell(segment.bubble_fraction, format.percent), cell(segment.gpu_hours, hours),
+                cell(segment.step_seconds, format.seconds), cell(segment.bubble_fraction, format.percent),
                 cell(limits[segment.global_batch_size], format.seconds) }
   end
   local cost = run.ramp_cost(plan)

@@ -83,7 +83,7 @@ em{color:var(--acc);font-style:normal;font-size:.92em;margin-left:.25rem}
 .dec{padding-left:1.2rem;max-width:48em}
 .rules td:first-child{white-space:nowrap}.rules .loc{white-space:normal;width:11rem}.rules .src{width:12.5rem;overflow-wrap:anywhere}.rules tbody th{width:9.5rem}
 .paper{display:none}.bar{width:40%}.n td.bar{padding-left:.75rem}.runs{grid-template-columns:9rem minmax(0,1fr);}.runs .lab{padding-top:0;line-height:1.2}
-.plan{display:grid;grid-template-columns:9rem minmax(0,1fr);margin:0 0 .75rem;gap:.2rem .75rem;max-width:46em}.plan dt{color:var(--sub)}.plan dd{margin:0}
+.plan{display:grid;grid-template-columns:9rem minmax(0,1fr);margin:0 0 .75rem;gap:.2rem .75rem;max-width:46em}.plan dt{color:var(--sub);grid-column:1}.plan dd{margin:0;grid-column:2;overflow-wrap:anywhere}
 .n tbody th small{display:block;font-size:.92em;line-height:1.3}.n tbody th small.why{color:var(--sub)}.fr{stroke:var(--acc);stroke-width:1.5;stroke-dasharray:1 2}
 summary{cursor:pointer;font-size:.875rem;padding:.3rem 0}details{margin-bottom:.5rem}
 @media(scripting:none){.zoom,.js{display:none}.sort button::after{content:none!important}}
@@ -112,7 +112,7 @@ h1{font-size:10pt}h2{font-size:8.8pt}h1,h2,h3,p,ul,ol,figure,table,pre{margin-bo
 .sub,figcaption,caption,small,table,.legend,.kind{font-size:7pt;line-height:1.3}
 main{margin-top:4pt}section{display:block;padding:2.5pt 0 0;break-inside:avoid}
 .two{display:grid;grid-template-columns:1fr 1fr;column-gap:16pt;border-bottom:1px solid var(--rule)}.two section{display:block}
-.zoom,.js,details,.paperless,#ov,.quiet,#assumed,#memory table{display:none!important}
+.zoom,.js,details,.paperless,#ov,.quiet,#assumed,#said,#memory table{display:none!important}
 .rest{display:grid;grid-template-columns:1fr 1fr;column-gap:16pt}.rest>*{min-width:0}.cont{grid-area:1/1/4/2}#rules,#rules>div{display:contents}#rules h2{grid-area:1/2;margin:3pt 0 0}.dec{grid-area:2/2}.scr,#again h2{display:none}.nb{white-space:normal}#again{grid-area:6/1/7/3}#again>div{display:flex;flex-wrap:wrap;gap:0 8pt;align-items:baseline}#again .sub{flex:1 1 60%}#again *{margin:0}header{position:relative}.kind{position:absolute;right:0;top:0}.rules{grid-area:4/1/5/3}#changes{grid-area:5/1/6/3}#rollback{grid-area:3/2}#rollback>div{display:flex;gap:8pt;align-items:center}#rollback .ga{flex:0 0 46%}.rest section{border:0;break-inside:auto}.rest tr,.rest li,.rest p{break-inside:avoid}.rest h2{break-after:avoid}
 .sort thead button{border:0;padding:0;min-height:0}.sort button::after{content:none!important}
 #timeline .tl{--h:min(4mm,calc(34mm/var(--p)))!important}#timeline .lab span{font-size:min(5.6pt,calc(34mm/var(--p)))}#timeline svg text{font-size:8px}#timeline .ax{height:12px}#timeline .ax text{transform:translateY(-4px)}
