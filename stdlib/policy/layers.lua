@@ -283,7 +283,7 @@ function layers.build(list, date, report, unpinned)
   check_kernels(builder)
   local policy = {
     parameters = builder.parameters, parameter_order = builder.parameter_order, rules = builder.rules, disabled = builder.disabled,
-    loosened = rules_before_kernels(builder.loosened), warnings = builder.warnings, pins = builder.pins,
+    lapsed = builder.lapsed, loosened = rules_before_kernels(builder.loosened), warnings = builder.warnings, pins = builder.pins,
     idle = builder.idle,
     names = builder.names.list, members = members_of(builder),
   }

@@ -31,8 +31,9 @@ local function warn(builder, id, statement, format, ...)
                                               message = place(statement) .. ": " .. string.format(format, ...) }
 end
 
--- Is its day over? What loosens falls away then, what does not stays; either is told. Says so too in its last days. What only took a part
--- of it back, and so has no reason of its own, falls away with it: nobody is kept from planning on that day. `id`: of what it is about.
+-- Is its day over? What loosens falls away then, what does not stays, as does that of which nobody knows; each is told. Says so too in its
+-- last days. What only took a part of it back, and so has no reason of its own, falls away with it: nobody is kept from planning on that
+-- day. `id`: of what it is about. loosens: true, false, or nil: not known.
 local function lapses(builder, statement, title, loosens, id)
   local below = builder.lapsed[id]
   if loosens and below and below.layer ~= statement.layer and not statement.reason then
@@ -43,7 +44,8 @@ local function lapses(builder, statement, title, loosens, id)
   if not statement.expires then return false end
   if statement.expires < builder.date then
     warn(builder, "expired", statement, "%s expired on %s (the date is %s): it %s", title, statement.expires, builder.date,
-         loosens and "no longer holds" or "lets no more plans through, and stays")
+         loosens and "no longer holds" or loosens == false and "lets no more plans through, and stays" or "stays: only what is known to "
+         .. "let more plans through falls away")
     if loosens then builder.lapsed[id] = statement end
     return loosens
   elseif dates.days(statement.expires) - dates.days(builder.date) <= EXPIRES_SOON_DAYS then
@@ -154,9 +156,9 @@ end
 local function set_parameter(builder, statement, parameter, value)
   local title = "set " .. parameter.id
   local looser = loosening.moves(parameter, parameter.value, value)
+  if parameter.loosens == "none" then looser = nil end  -- of one without a direction nobody knows what would loosen it
   local what, final = final_of(builder, parameter)
-  -- Of one without a direction nobody knows what would loosen it.
-  if final and (looser or parameter.loosens == "none") and is_final(builder, statement, title, what, final) then return end
+  if final and looser ~= false and is_final(builder, statement, title, what, final) then return end
   if lapses(builder, statement, title, looser, parameter.id) then return end
   if looser then record(builder, statement, parameter.id, title) end
   if parameter.value == value and not statement.final then
@@ -207,12 +209,14 @@ end
 local function target_of(builder, statement)
   local rule = builder.rules[statement.id]
   if rule then return rule end
-  local disabled = builder.disabled_by_id[statement.id]
+  local disabled, lapsed = builder.disabled_by_id[statement.id], builder.lapsed[statement.id]
   local title = string.format("%s '%s'", statement.verb, statement.id)
   if disabled then
     complain(builder, statement, "%s: it is disabled already (%s)", title, place(disabled.by))
   elseif builder.parameters[statement.id] then
     complain(builder, statement, "%s: that is a parameter; write set { %s = … }", title, statement.id)
+  elseif lapsed then
+    complain(builder, statement, "%s: it has expired (%s)", title, place(lapsed))
   elseif contains(statements.built_in, statement.id) then
     complain(builder, statement, "%s: the planner decides that itself", title)
   else
@@ -317,8 +321,8 @@ function overrides.change(builder, statement)
   resolve_all(builder, before.conditions)
   resolve_all(builder, after.conditions)
   local looser = loosens(rule, statement, before, after)
-  local may_loosen = looser or not loosening.guards[rule.verb] and alters(statement)
-  if may_loosen and is_final(builder, statement, title, "it", rule.final) then return end
+  if not looser and not loosening.guards[rule.verb] and alters(statement) then looser = nil end
+  if looser ~= false and is_final(builder, statement, title, "it", rule.final) then return end
   if lapses(builder, statement, title, looser, rule.id) then return end
   if looser then record(builder, statement, rule.id, title) end
   if says_nothing_new(rule, statement, before) then

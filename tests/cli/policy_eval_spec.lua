@@ -59,6 +59,19 @@ describe("policy eval", function()
     assert.matches("no row or rule has the id 'dep', did you mean 'deep'?", message, 1, true)
   end)
 
+  it("of one that is disabled or has expired says so, and where", function()
+    local _, status, message = eval("odd_microbatches", "site 'x'\ndisable { id = 'odd_microbatches', reason = 'r' }")
+    assert.equal(2, status)
+    assert.matches("'odd_microbatches' is disabled %([^\n]*%.lua:2%): %-%-explain of a plan says whether it would hold\n", message)
+    local kernel = "kernel { id = 'ours', expert_parallel = over(1), why = 'w', expires = '2020-01-01' }"
+    _, status, message = eval("ours", kernel)
+    assert.equal(2, status)
+    assert.matches("'ours' has expired %([^\n]*%.lua:1%)\n", message)
+    _, status, message = eval("short_run", kernel .. " change { id = 'ours', expert_parallel = over(2) }")
+    assert.equal(6, status)
+    assert.matches("change 'ours': it has expired %([^\n]*%.lua:1%)\n", message)
+  end)
+
   it("of what the planner decides itself says so", function()
     local _, status, message = eval("does_not_fit", "reject { id = 'deep', pipeline_parallel = over(8), message = 'm' }")
     assert.same({ 2, "pipeplan: policy eval: 'does_not_fit' is what the planner decides itself, no rule: --explain of a plan says why\n" },

@@ -149,6 +149,18 @@ describe("what has expired", function()
                    policy.warnings[1].message, 1, true)
   end)
 
+  it("is not said to let no more plans through where nobody knows: a parameter without a direction, a row", function()
+    local policy = stack([[set { small_run_gpus = 64, expires = "2027-06-30" }
+      change { id = "dense", try = { "1f1b" }, expires = "2027-06-30" }]], later)
+    assert.equal(64, policy.parameters.small_run_gpus.value)
+    assert.same({ "1f1b" }, policy.rules.dense.try)
+    assert.equal(2, #policy.warnings)
+    for _, warning in ipairs(policy.warnings) do
+      assert.matches("expired on 2027-06-30 (the date is 2027-07-01): it stays: only what is known to let more plans through falls away",
+                     warning.message, 1, true)
+    end
+  end)
+
   it("breaks no layer above that took it back, or a part of it", function()
     local hall = [[
       disable { id = "too_deep", reason = "r", expires = "2027-06-30" }

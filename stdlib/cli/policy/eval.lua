@@ -75,6 +75,21 @@ local function expression_text(expression, answer)
   return format.page(lines)
 end
 
+-- Why there is no rule of that id to ask.
+local function tell_of_none(policy, id)
+  for _, entry in ipairs(policy.disabled) do
+    if entry.rule.id == id then
+      failure.usage("policy eval: '%s' is disabled (%s): --explain of a plan says whether it would hold", id, format.place(entry.by))
+    end
+  end
+  local lapsed = not policy.parameters[id] and policy.lapsed[id]
+  if lapsed then failure.usage("policy eval: '%s' has expired (%s)", id, format.place(lapsed)) end
+  if lists.contains(statements.built_in, id) then
+    failure.usage("policy eval: '%s' is what the planner decides itself, no rule: --explain of a plan says why", id)
+  end
+  failure.usage("policy eval: no row or rule has the id '%s'%s", id, failure.suggestion(id, lists.sorted_keys(policy.rules)))
+end
+
 function command.run(arguments)
   local options, help = command_line.parse(command.parser(), arguments, "policy eval")
   if not options then return help, 0 end
@@ -90,12 +105,7 @@ function command.run(arguments)
   if #options.spec == 0 then failure.usage("policy eval: a rule and a spec are expected, or -e EXPRESSION and a spec") end
   local policy = command_line.policy_in_force(options)
   local rule = policy.rules[options.rule]
-  if not rule and lists.contains(statements.built_in, options.rule) then
-    failure.usage("policy eval: '%s' is what the planner decides itself, no rule: --explain of a plan says why", options.rule)
-  elseif not rule then
-    failure.usage("policy eval: no row or rule has the id '%s'%s", options.rule,
-                  failure.suggestion(options.rule, lists.sorted_keys(policy.rules)))
-  end
+  if not rule then tell_of_none(policy, options.rule) end
   local answer = evaluate.of(rule, request(options.spec), policy)
   local text
   if options.format == "json" then
