@@ -126,6 +126,7 @@ bool pp_sync_folder(const char *path) {
 
 static pp_status begin(pp_output_file *file, const char *path, pp_error *error) {
   memset(file, 0, sizeof *file);
+  file->kept = -1;
   if (strlen(path) >= sizeof file->path) return failed(error, ENAMETOOLONG, "");
   strcpy(file->path, path);
   return follow_links(file->path) ? PP_OK : failed(error, errno, "");
@@ -172,8 +173,8 @@ pp_status pp_output_continue(pp_output_file *file, const char *path, int64_t kep
   file->regular = true;
   if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) status = errno == EWOULDBLOCK
     ? pp_fail(error, PP_INVALID, "another process is writing it") : failed(error, errno, "");
-  else if (ftruncate(descriptor, (off_t)kept) != 0 || lseek(descriptor, (off_t)kept, SEEK_SET) < 0) status = failed(error, errno, "");
   if (status != PP_OK) pp_output_discard(file);
+  file->kept = kept;
   return status;
 }
 
@@ -185,8 +186,14 @@ static pp_status give_up(pp_output_file *file, pp_error *error) {
   return failed(error, number, "");
 }
 
+static bool cut(pp_output_file *file) {
+  off_t kept = (off_t)file->kept;
+  file->kept = -1;
+  return kept < 0 || (ftruncate(fileno(file->stream), kept) == 0 && lseek(fileno(file->stream), kept, SEEK_SET) >= 0);
+}
+
 pp_status pp_output_write(pp_output_file *file, const char *text, size_t size, pp_error *error) {
-  return fwrite(text, 1, size, file->stream) == size ? PP_OK : give_up(file, error);
+  return cut(file) && fwrite(text, 1, size, file->stream) == size ? PP_OK : give_up(file, error);
 }
 
 pp_status pp_output_flush(pp_output_file *file, pp_error *error) {
@@ -195,7 +202,7 @@ pp_status pp_output_flush(pp_output_file *file, pp_error *error) {
 
 pp_status pp_output_finish(pp_output_file *file, pp_error *error) {
   FILE *stream = file->stream;
-  if (fflush(stream) != 0 || (file->regular && fsync(fileno(stream)) != 0)) return give_up(file, error);
+  if (!cut(file) || fflush(stream) != 0 || (file->regular && fsync(fileno(stream)) != 0)) return give_up(file, error);
   file->stream = NULL;
   if (fclose(stream) != 0) return give_up(file, error);
   if (file->temporary[0] == '\0') return PP_OK;

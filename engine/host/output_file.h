@@ -21,6 +21,7 @@
 typedef struct {
   FILE *stream;              /* NULL: closed */
   bool regular;              /* reaches the disk before it counts as written */
+  int64_t kept;              /* bytes of the old file that stay; -1: no others are there any more */
   char path[PATH_MAX];       /* links followed */
   char temporary[PATH_MAX];  /* "": written in place */
 } pp_output_file;
@@ -31,8 +32,8 @@ typedef struct {
 pp_status pp_output_open(pp_output_file *file, const char *path, pp_error *error);
 
 /*
-** For what is of use before it is whole: writes a regular file in place, after its first `kept` bytes; makes it if there is none. Locked
-** against another such writer.
+** For what is of use before it is whole: writes a regular file in place, after its first `kept` bytes; makes it if there is none. What stands
+** behind them goes with the first write, or at the end, and not where the file is discarded before. Locked against another such writer.
 */
 pp_status pp_output_continue(pp_output_file *file, const char *path, int64_t kept, pp_error *error);
 

@@ -154,7 +154,7 @@ end
 
 local function layer_names(list)
   local names = {}
-  for i, name in ipairs(json.is_array(list) and list or {}) do names[i] = tostring(name) end
+  for i, name in ipairs(json.is_array(list) and list or {}) do names[i] = type(name) == "string" and name or shown(name) end
   return table.concat(names, " ← ")
 end
 

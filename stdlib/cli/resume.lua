@@ -72,7 +72,8 @@ local function read_answer(self, text, line)
     return problem.status, repeats[problem.status], true
   end
   local policy = good and type(answer) == "table" and answer.policy
-  if type(policy) ~= "table" or not answer.status then wrong(self, "no answer of plan --jsonl") end
+  if type(policy) ~= "table" or not answer.status or type(answer.engine_version) ~= "string" or type(policy.date) ~= "string"
+     or type(policy.digest) ~= "string" then wrong(self, "no answer of plan --jsonl") end
   if answer.engine_version ~= engine.version then
     wrong(self, "planned by pipeplan %s, and this is %s", answer.engine_version, engine.version)
   elseif policy.date ~= self.policy.date then

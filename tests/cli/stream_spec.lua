@@ -491,11 +491,31 @@ describe("--resume", function()
     assert.matches("has more answers than standard input has specs, which are 1", refused(nil, nil, spec(64) .. "\n"), 1, true)
   end)
 
+  -- A plan with another value of one field that says whose it is.
+  local function damaged(field, value)
+    return (full.stdout:match "^[^\n]*":gsub('"' .. field .. '":"[^"]*"', '"' .. field .. '":' .. value))
+  end
+
   it("takes nothing but answers", function()
-    for _, line in ipairs { "", "{}", "[]", "null", '{"error": {"line": 1}}', '{"status": "planned"}', "pipeplan: no", '{"policy": 1, "status": 2}' } do
+    for _, line in ipairs { "", "{}", "[]", "null", '{"error": {"line": 1}}', '{"status": "planned"}', "pipeplan: no", '{"policy": 1, "status": 2}',
+                            damaged("engine_version", "null"), damaged("engine_version", '{"a":[]}'), damaged("date", "[1]"), damaged("digest", "{}") } do
       assert.matches("out.jsonl:1: no answer of plan --jsonl", refused(function() return line .. "\n" end), 1, true)
     end
     assert.matches("out.jsonl:2: no answer", refused(function(text) return (text:gsub('"status":2', '"status":0')) end), 1, true)
+  end)
+
+  it("that is refused leaves the file as it is, with what is torn in it", function()
+    local bytes = full.stdout:sub(1, ends[4]) .. '{"status":"plan'
+    for arguments, specs in pairs { [""] = (input:gsub('"gpus":64', '"gpus":72')), ["--date 2026-12-02"] = input, ["--jobs 2"] = spec(64) .. "\n" } do
+      local path = files.write("out.jsonl", bytes)
+      local result = run(arguments .. " -o " .. path .. " --resume " .. path, specs)
+      assert.same({ 2, "" }, { result.status, result.stdout })
+      assert.is_true(read(path) == bytes, arguments)
+    end
+    -- what is torn goes where no answer is missing, too
+    local path = files.write("out.jsonl", full.stdout .. '{"status":"plan')
+    assert.equal(full.status, run("-o " .. path .. " --resume " .. path, input).status)
+    assert.is_true(read(path) == full.stdout)
   end)
 
   it("is no file to record in", function()

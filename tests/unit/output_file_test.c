@@ -158,6 +158,14 @@ static void a_file_is_continued_after_what_is_kept(void **state) {
   pp_error error;
   (void)state;
   assert_int_equal(pp_output_continue(&file, "f", 2, &error), PP_OK);
+  pp_output_discard(&file);
+  assert_only_file("old");
+  assert_int_equal(pp_output_continue(&file, "f", 2, &error), PP_OK);
+  assert_only_file("old");
+  assert_int_equal(pp_output_finish(&file, &error), PP_OK);
+  assert_only_file("ol");
+  write_old_file();
+  assert_int_equal(pp_output_continue(&file, "f", 2, &error), PP_OK);
   assert_int_equal(pp_output_write(&file, "new", 3, &error), PP_OK);
   assert_int_equal(pp_output_flush(&file, &error), PP_OK);
   assert_only_file("olnew");
