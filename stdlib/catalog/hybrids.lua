@@ -36,7 +36,7 @@ return function(key, dense, deepseek_moe)
       if type(list) == "table" and #list == layers then
         local sparse = {}
         for i, kind in ipairs(list) do
-          if kind ~= "dense" and kind ~= "sparse" then config:refuse(string.format("%s layers ('mlp_layer_types')", tostring(kind))) end
+          if kind ~= "dense" and kind ~= "sparse" then config:refuse(string.format("%s layers ('mlp_layer_types')", config.word(kind))) end
           sparse[i] = kind == "sparse"
         end
         if k then
@@ -149,7 +149,7 @@ return function(key, dense, deepseek_moe)
     if #types ~= layers then config:refuse(string.format("%d layers in its pattern and %d by 'num_hidden_layers'", #types, layers)) end
     for _, name in ipairs(types) do
       if name ~= "linear_attention" and name ~= "full_attention" and name ~= "mlp" and name ~= "moe" then
-        config:refuse(string.format("%s layers", tostring(name)))
+        config:refuse(string.format("%s layers", config.word(name)))
       end
     end
     return types

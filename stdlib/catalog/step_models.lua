@@ -28,7 +28,7 @@ return function(types_of)
     local first = config:size("first_k_dense_replace", nil, 0)
     if type(listed) == "table" and #listed == layers then
       for i, kind in ipairs(listed) do
-        if kind ~= "dense" and kind ~= "sparse" then config:refuse(string.format("%s layers ('mlp_layer_types')", tostring(kind))) end
+        if kind ~= "dense" and kind ~= "sparse" then config:refuse(string.format("%s layers ('mlp_layer_types')", config.word(kind))) end
         sparse[i] = kind == "sparse"
       end
     elseif said == nil then

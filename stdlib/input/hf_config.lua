@@ -72,7 +72,7 @@ local function check_features(self, family)
   local types = self:get("layer_types")
   for _, layer_type in ipairs(type(types) == "table" and types or {}) do
     if not catalog.plain_layer_types[layer_type] and not (family.layer_types or {})[layer_type] then
-      self:refuse(string.format("%s layers ('layer_types')", one_line(tostring(layer_type)):gsub("_", " ")))
+      self:refuse(string.format("%s layers ('layer_types')", reader.word(layer_type):gsub("_", " ")))
     end
   end
   for _, kind in ipairs(not (family.reads or {}).attn_type_list and self:integers("attn_type_list") or {}) do

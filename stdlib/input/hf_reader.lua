@@ -28,6 +28,11 @@ local function show(value)
   return tostring(value)
 end
 
+-- The same of what should be a name, without quotes around one.
+local function word(value)
+  return type(value) == "string" and one_line(value) or show(value)
+end
+
 -- A view of one config: reads keys, complains by file and key.
 local reader = {}
 reader.__index = reader
@@ -331,6 +336,6 @@ function reader.open(config, file)
   return self
 end
 
-reader.names, reader.given, reader.one_line, reader.show = names, given, one_line, show
+reader.names, reader.given, reader.one_line, reader.show, reader.word = names, given, one_line, show, word
 
 return reader

@@ -50,8 +50,9 @@ function ranks.read(quantifier, value, names, complain)
     local fields, list = ranks.attributes[key], comparisons(value[key])
     if not fields then
       local known = lists.sorted_keys(ranks.attributes)
-      local near = failure.suggestion(tostring(key), known)
-      complain("%s: a rank has no '%s'%s", quantifier, tostring(key), near ~= "" and near or "; it has " .. table.concat(known, ", "))
+      local name = conditions.shown(key)
+      local near = failure.suggestion(name, known)
+      complain("%s: a rank has no '%s'%s", quantifier, name, near ~= "" and near or "; it has " .. table.concat(known, ", "))
     elseif not list then
       complain("%s: %s: one of over, at_least, under, at_most and between is expected", quantifier, key)
     elseif quantifier == "any_rank" and (#list > 1 or next(value, next(value))) then

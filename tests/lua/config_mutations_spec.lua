@@ -128,6 +128,15 @@ describe("a config.json with a renamed key", function()
         assert.is_true(good or failure.is(problem), string.format("%s, %s: %s", config.model_type, key, tostring(problem)))
       end
     end
+    -- an object in place of each layer's kind is named as one, not by where it lies in memory
+    for _, config in ipairs(cases) do
+      local list = json.array {}
+      for i = 1, config.num_hidden_layers or 0 do list[i] = { [i] = true } end
+      for _, key in ipairs { "layer_types", "mlp_layer_types", "layers_block_type" } do
+        local model, problem = read(lists.with(config, { [key] = list }))
+        if not model then assert.is_nil(problem.message:find("0x", 1, true), problem.message) end
+      end
+    end
     local nemotron = lists.with(cases[1], {})
     for _, config in ipairs(cases) do nemotron = config.model_type == "nemotron_h" and config or nemotron end
     local _, problem = pcall(hf.read, lists.with(nemotron, { mlp_layer_types = json.array { 1 } }), "config.json")

@@ -430,6 +430,7 @@ describe("a family that pipeplan does not know", function()
   it("is refused by what it has, whatever it is called", function()
     local cases = {
       { "linear attention layers ('layer_types')", { layer_types = { "full_attention", "linear_attention" } } },
+      { "an object layers ('layer_types')", { layer_types = { "full_attention", { linear = true } } } },
       { "lightning (linear) attention layers ('attn_type_list')", { attn_type_list = { 0, 1 } } },
       { "Mamba layers ('ssm_state_size')", { ssm_state_size = 128 } },
       { "experts on a latent size ('routed_expert_hidden_size')", { routed_expert_hidden_size = 3584 } },
