@@ -131,12 +131,13 @@ local function simpler(plan, policy)
   return names
 end
 
--- Can that alternative be run: 1 at the plan's layout (a switch then needs no resharding), 2 at another, 3 only in another framework.
-local function fallback_rank(other)
+-- Can that alternative be run: 1 at the plan's layout (a switch then needs no resharding), 2 at another, 3 only in another framework than
+-- the one named. Where none is named, what a framework's rule forbids runs in none.
+local function fallback_rank(other, framework)
   if not other.fields or not other.fits or not other.fields.step_seconds then return nil end
   local rank = other.at_plan_layout and 1 or 2
   for _, reason in ipairs(other.why_not) do
-    if reason.kind == "framework" then rank = 3
+    if reason.kind == "framework" and framework then rank = 3
     elseif reason.kind ~= "rank" then return nil end
   end
   return rank
@@ -144,7 +145,7 @@ end
 
 -- The first simpler schedule that fits, by that rank, then in the policy's order → name, fields, only in another framework? One that is
 -- slower than a simpler one behind it is passed over.
-local function fallback_schedule(plan, policy, result)
+local function fallback_schedule(plan, policy, result, framework)
   local found = {}
   for _, other in ipairs(result.alternatives or {}) do found[other.schedule] = other end
   local names = simpler(plan, policy)
@@ -152,7 +153,7 @@ local function fallback_schedule(plan, policy, result)
     local best
     for i = #names, 1, -1 do
       local other = found[names[i]]
-      if other and fallback_rank(other) == rank
+      if other and fallback_rank(other, framework) == rank
          and (not best or other.fields.step_seconds <= best.fields.step_seconds) then best = other end
     end
     if best then
@@ -279,7 +280,7 @@ end
 local function rollback(plan, request, policy, known, result, segments)
   local window = facts.parameter(policy, "rollback_window_steps")
   local own_step, ideal = window_means(segments, window, function(segment) return segment.evaluation.step_seconds end)
-  local name, fields, framework = fallback_schedule(plan, policy, result)
+  local name, fields, framework = fallback_schedule(plan, policy, result, request.framework)
   if not name then name, fields = fallback_depth(plan, result) end
   local out = {
     metric = "ideal step / measured step", window_steps = window, warmup_steps = facts.parameter(policy, "rollback_warmup_steps"),

@@ -104,4 +104,23 @@ describe("the rollback trigger", function()
     end
     assert.is_true(told > 0, "no such plan among these")
   end)
+
+  -- torch/distributed/pipelining/_backward.py runs no selective recompute with a split backward, and of a loop with a split backward no other
+  -- framework has a program: there is nowhere to roll back to.
+  it("goes to nothing that runs in no framework", function()
+    local policies = require "policy_files"
+    local wanting = pipeplan.policy(policies.write("site.lua", 'site "s"\nset { rollback_fallback = { "interleaved_zero_bubble" } }'),
+                                    { date = "2026-11-27" })
+    local plan = wanting:plan_spec({
+      cluster = { gpus = 48, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+      model = { architecture = "dense", total = "20B", layers = 80 }, training = { tokens = "1T", global_batch_size = 768 },
+      parallelism = { pipeline = 4 },
+    }, ".")
+    local forbidden
+    for _, other in ipairs(plan.alternatives) do
+      if other.schedule == "interleaved_zero_bubble" then forbidden = other end
+    end
+    assert.same({ { "torch.split_backward_recompute" }, false }, { forbidden.why_not, forbidden.allowed })
+    assert.not_equal("interleaved_zero_bubble", plan.rollback.fallback and plan.rollback.fallback.schedule)
+  end)
 end)
