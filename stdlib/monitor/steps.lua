@@ -264,16 +264,27 @@ end
 -- times.
 local GO_BACK_OFTEN = 20   -- lines between two such, at most
 
+local function goes_back_often(self) return self.processes > 2 and self.processes * GO_BACK_OFTEN > self.lines end
+
 function methods:ranks_without_number()
   if self.other_ranks > 0 then return false end
-  if self.processes > 0 then return self.processes > 2 and self.processes * GO_BACK_OFTEN > self.lines end
+  if self.processes > 0 then return goes_back_often(self) end
   return 2 * self.repeated >= self.lines
 end
 
--- All lines up to the last step of the window that stand, in order. Where none came twice, and where ranks are mixed, no step was done
--- again.
+-- Did newer processes do steps of older ones again? Then iterations stand twice, or, of lines at other places, theirs stand among the older
+-- ones: what only stands in another order, each part whole, changes from one to another twice for each time that it goes back.
+local function were_done_again(self, sorted)
+  if self.repeated > 0 then return not self:ranks_without_number() end
+  if self.turns == 0 or goes_back_often(self) then return false end
+  local changes = 0
+  for k = 2, #sorted do changes = changes + (self.process[sorted[k]] ~= self.process[sorted[k - 1]] and 1 or 0) end
+  return changes > 2 * self.turns
+end
+
+-- All lines up to the last step of the window that stand, in order.
 local function entries_of(self, sorted, interval)
-  local again = self.repeated > 0 and not self:ranks_without_number()
+  local again = self.again
   local process = again and self.process or setmetatable({}, { __index = function() return 0 end })
   local list = entries_of_lines.of(sorted, process, again and self.undone or {}, interval)
   local plan, before = self.plan, nil
@@ -347,6 +358,7 @@ function methods:finish(stall_factor)
   for i in pairs(self.seconds) do sorted[#sorted + 1] = i end
   table.sort(sorted)
   out.interval = interval_of(sorted)
+  self.again = were_done_again(self, sorted)
   local standing = entries_of(self, sorted, out.interval)
   out.gaps = entries_of_lines.gaps(standing, self.first, self.last)
 

@@ -207,11 +207,11 @@ function report.warnings(run)
   add(ranks, "%s of %s are of iterations that were logged before%s: several ranks write into one file without their number. Give the log "
       .. "of one rank, or let the launcher write numbers (torchrun --tee 3, srun --label)", format.integer(steps.repeated),
       plural(steps.lines, "line"), steps.processes > 0 and ", going back " .. plural(steps.processes, "time") or "")
-  add(steps.turns > 0 and steps.repeated == 0, "iterations go back %s, and none stands twice: the lines are not in their order",
-      plural(steps.turns, "time"))
-  add(not ranks and steps.processes > 0 and steps.repeated > 0,
-      "%s: iterations begin anew; of those logged twice (%s) the later line counts, and no older one from where the newer process began",
-      plural(steps.processes, "restart"), format.integer(steps.repeated))
+  add(steps.turns > 0 and steps.repeated == 0 and not steps.again,
+      "iterations go back %s, and none stands twice: the lines are not in their order", plural(steps.turns, "time"))
+  add(steps.again and steps.processes > 0, "%s: iterations begin anew; %s from where the newer process began",
+      plural(steps.processes, "restart"), steps.repeated == 0 and "no older line counts"
+      or string.format("of those logged twice (%s) the later line counts, and no older one", format.integer(steps.repeated)))
   add(not ranks and steps.processes == 0 and steps.repeated > 0, "%s logged twice: the later line counts",
       plural(steps.repeated, "iteration"))
   add(steps.senseless > 0, "%s", steps.senseless > 0 and report.senseless(steps) .. ": not this plan's run?")

@@ -285,6 +285,24 @@ describe("a run", function()
     assert.same({ "keep", 1, {} }, { found.verdict, found.restarts, found.warnings })
   end)
 
+  -- huggingface/transformers ProgressCallback with steps of 8 s: a sample each three steps, so those of a resumed process stand elsewhere
+  it("that began again with samples at other iterations is told of a restart, and of no wrong order", function()
+    local parts = {}
+    local function process(first, last)
+      parts[#parts + 1] = "  0%|          | 0/1000 [00:00<?, ?it/s]"
+      for step = first, last do
+        local seconds = 8 * (step - first + 1)
+        parts[#parts + 1] = string.format("\r  %d%%|▎         | %d/1000 [%02d:%02d<2:12:58,  8.00s/it]", step // 10, step, seconds // 60, seconds % 60)
+        if step % 10 == 0 then parts[#parts + 1] = "\r{'loss': 1.2, 'grad_norm': 0.5, 'learning_rate': 1e-05, 'epoch': 0.1}\n" end
+      end
+    end
+    process(1, 60)
+    process(41, 100)
+    local found = object(table.concat(parts))
+    assert.equal(1, found.restarts)
+    assert.matches("^1 restart: iterations begin anew; no older line counts from where the newer process began$", found.warnings[1])
+  end)
+
   it("whose lines stand in another order is told to be so, and nothing of ranks or restarts", function()
     local lines = {}
     for line in monitoring.log(1, 100, 27.2):gmatch "[^\n]+\n" do table.insert(lines, #lines % 3 + 1, line) end

@@ -86,6 +86,23 @@ describe("the steps that count", function()
     assert.same({ 80, 18.6 }, { found.measured.steps, found.measured.mean_seconds })
   end)
 
+  -- old lines at 10, 20, … 100, 27 s; a process that was at 45 again logs at 55, 65, … 95, 40 s. Of the old one 11 to 40 are left, for its line at
+  -- 50 has steps that were done again; of the new one 56 to 95.
+  it("are none of the old process either where the newer one logs at other iterations", function()
+    local list = run(10, 100, 27, 10)
+    table.move(run(55, 95, 40, 10), 1, 5, 11, list)
+    local found, collector = find(list)
+    assert.same({ 1, 0, 70 }, { collector.restarts, collector.repeated, found.measured.steps })
+    assert.near((30 * 27 + 40 * 40) / 70, found.measured.mean_seconds, 1e-9)
+    -- parts of one run in another order were not done again
+    list = run(1, 40, 27)
+    for _, part in ipairs { { 71, 100 }, { 41, 70 } } do
+      for _, line in ipairs(run(part[1], part[2], 27)) do list[#list + 1] = line end
+    end
+    found, collector = find(list)
+    assert.same({ 1, false, 89 }, { collector.turns, collector.again, found.measured.steps })   -- 11 to 100 without 41, the first of a process
+  end)
+
   -- log_interval 1 to 50, then 10: 40 steps of 18.6 s and 50 of 27 s behind the warm-up
   it("weigh what they stand for where the log interval changed, and none is missing", function()
     for _, turned in ipairs { false, true } do
