@@ -20,11 +20,14 @@ function assertions.remember(plan, policy)
   made_by[plan] = policy
 end
 
--- Ids that a reason can have: the policy's rules, those it disables, and what the planner decides itself.
-local function known_ids(policy)
+-- Ids that a reason can have: the policy's rules, those it disables, and what the planner, the engine and the plan's framework decide.
+local function known_ids(policy, plan)
   local ids = lists.sorted_keys(policy.rules)
   for _, entry in ipairs(policy.disabled) do ids[#ids + 1] = entry.rule.id end
   table.move(statements.built_in, 1, #statements.built_in, #ids + 1, ids)
+  table.move(statements.of_engine, 1, #statements.of_engine, #ids + 1, ids)
+  local framework = plan.framework and require("pipeplan.catalog.frameworks").find(plan.framework)
+  for _, rule in ipairs(framework and framework.plan_rules or {}) do ids[#ids + 1] = rule.id end
   return ids
 end
 
@@ -56,8 +59,8 @@ local function decided(state, arguments)
     complain("assert.decided: no outcome '%s'%s", tostring(outcome), failure.suggestion(outcome, outcomes))
   end
   local policy = made_by[plan]
-  if rule and policy and not rule:match "^engine%." then
-    local known = known_ids(policy)
+  if rule and policy then
+    local known = known_ids(policy, plan)
     if not lists.contains(known, rule) then
       complain("assert.decided: no rule '%s'%s", tostring(rule), failure.suggestion(rule, known))
     end

@@ -18,6 +18,7 @@ coverage.lua: how much of a policy its tests look at. Every plan that a test mak
 local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
+local field_range = require "pipeplan.analysis.field_range"
 local function_comparisons = require "pipeplan.analysis.function_comparisons"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
@@ -39,13 +40,17 @@ end
 local lists = { "rows", "rejects", "refuses", "prefers", "kernels", "warns" }
 local kind_of = { row = "row", reject = "reason", refuse = "reason", warn = "warning", prefer = "choice", kernel = "choice" }
 
+-- The numbers of a condition on whose two sides the field can be.
+local bounds_found = setmetatable({}, { __mode = "k" })
 local function bounds_of(condition)
-  local field = vocabulary.by_name[condition.field]
-  if field.type ~= "integer" and field.type ~= "number" or condition.values then return {} end
-  local list = {}
+  if bounds_found[condition] then return bounds_found[condition] end
+  local field, list = vocabulary.by_name[condition.field], {}
+  bounds_found[condition] = list
+  if field.type ~= "integer" and field.type ~= "number" or condition.values then return list end
   for _, side in ipairs { { "value", "ref" }, { "low", "low_ref" }, { "high", "high_ref" } } do
     local value = condition[side[1]]
-    if type(value) == "number" and condition.op ~= "multiple_of" and condition.op ~= "not_multiple_of" and condition.op ~= "equal" then
+    if type(value) == "number" and condition.op ~= "multiple_of" and condition.op ~= "not_multiple_of" and condition.op ~= "equal"
+       and field_range.splits(condition, value) then
       list[#list + 1] = value
     end
   end
@@ -196,7 +201,7 @@ function methods:items_of(out, known, rule, policy, whole)
   for i, condition in ipairs(self:tried(rule, policy)) do
     if whole or is_set(condition, policy) then
       add_item(out, known, rule_item(rule, key, self.seen), key)
-      local bounds = bounds_of(condition)
+      local bounds = { table.unpack(bounds_of(condition)) }
       if i > #rule.conditions and is_equality(condition) then bounds[1] = condition.value or condition.values[1] end
       for j, bound in ipairs(bounds) do
         local bound_key = string.format("%s:%d:%d", key, i, j)

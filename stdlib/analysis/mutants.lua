@@ -11,13 +11,15 @@ changes.
   other          the rule that it was swapped with;  parameter, value  the parameter's id and what it becomes
 
 Of a policy with layers over the default those rules are changed that the layers state or change; otherwise the default's, but not its
-invariants: they hold for every plan of the default policy, so no test can look at one.
+invariants: they hold for every plan of the default policy, so no test can look at one. What holds for the same values that a field can have
+is no mutant: "at most 1" for "= 1" stage.
 Kinds: bound (a limit moved by one, or by a tenth; open made closed), negate, drop (a condition), delete (a rule), swap (with the next of
 its list), list (of a row: without its first name, first two swapped),
 function (a comparison or a number in it), parameter (moved by one or by a tenth).
 ]]
 
 local conditions = require "pipeplan.policy.conditions"
+local field_range = require "pipeplan.analysis.field_range"
 local function_mutants = require "pipeplan.analysis.function_mutants"
 local statements = require "pipeplan.policy.statements"
 local units = require "pipeplan.base.units"
@@ -182,9 +184,11 @@ local function of_conditions(out, rule)
       add(out, rule, kind, text, with_conditions(rule, list), with(rule, { conditions = list }))
     end
     local was = exact(condition)
-    for _, other in ipairs(moved(condition)) do change("bound", was .. " → " .. exact(other), other) end
+    for _, other in ipairs(moved(condition)) do
+      if not field_range.same(condition, other) then change("bound", was .. " → " .. exact(other), other) end
+    end
     local opposite = negation(condition)
-    if opposite then change("negate", was .. " → " .. exact(opposite), opposite) end
+    if opposite and not field_range.same(condition, opposite) then change("negate", was .. " → " .. exact(opposite), opposite) end
     -- An invariant is asked of planned results only: that one is planned says nothing there.
     if rule.verb ~= "invariant" or condition.field ~= "status" then change("drop", "without " .. was, nil) end
   end

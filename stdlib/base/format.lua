@@ -96,6 +96,12 @@ function format.percent(fraction, significant)
   return digits(fraction * 100, significant) .. " %"
 end
 
+-- 250 of 251 → "99.6 %". What is not all is not said to be: 9,999 of 10,000 are 99.9 %.
+function format.share(part, all)
+  local percent = 100 * part / all
+  return string.format("%.1f %%", part < all and math.min(percent, 99.9) or percent)
+end
+
 local schedule_names = { none = "no pipeline", zero_bubble = "Zero Bubble" }  -- beside the kinds there are
 for _, kind in ipairs(engine.schedule.kinds) do schedule_names[kind] = engine.schedule.traits(kind).title end
 

@@ -30,6 +30,13 @@ statements.built_in = {
   "unused_field", "wanted_too_slow",
 }
 
+-- What the engine says of a candidate that cannot be built (engine/core/schedule_request.c, candidate.c, evaluate_time.c, stages.c).
+statements.of_engine = {
+  "engine.activation_limit", "engine.chunks", "engine.context_sequence", "engine.expert_columns", "engine.expert_count",
+  "engine.layers_below_stages", "engine.microbatch_group", "engine.odd_depth", "engine.odd_microbatches", "engine.replicas",
+  "engine.tensor_heads", "engine.too_few_microbatches", "engine.too_many_actions",
+}
+
 local MOST_COUNTED = 1 << 20   -- sequences of a microbatch that a list may name
 
 local schedule_names = { "zero_bubble" }

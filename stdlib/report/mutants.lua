@@ -31,10 +31,10 @@ function report.text(results)
     end
   end
   local equivalent = report.count(results, "equivalent")
-  lines[#lines + 1] = string.format("%d mutants: %d killed, %d survived%s; score %.1f %%", #results, report.count(results, "killed"),
+  lines[#lines + 1] = string.format("%d mutants: %d killed, %d survived%s; score %s", #results, report.count(results, "killed"),
                                     report.count(results, "survived"),
                                     equivalent > 0 and string.format(", %d listed as equivalent", equivalent) or "",
-                                    100 * report.score(results))
+                                    format.share(report.score(results), 1))
   return format.page(lines)
 end
 

@@ -30,7 +30,9 @@ local function summary(results)
 end
 
 local function share(covered, all)
-  return all > 0 and string.format("%.0f %%", 100 * covered / all) or "nothing to cover"
+  if all == 0 then return "nothing to cover" end
+  local percent = 100 * covered / all
+  return covered < all and percent >= 99.5 and format.share(covered, all) or string.format("%.0f %%", percent)
 end
 
 local does = { boundary = "tries both sides of", answer = "gets both answers of" }

@@ -126,6 +126,13 @@ describe("pipeplan policy test", function()
     test("examples/sites --min many", 2)
   end)
 
+  it("asks for no side of a limit on which the field cannot be", function()
+    local path = directory [[it("keeps", function() assert.decided(with { pipeline = 8, tensor = 8 }, "rejected", "some")
+      assert.decided(with { pipeline = 16, tensor = 4 }, "planned") end)]]
+    files.write("hall.lua", "site 'hall' reject { id = 'some', pipeline_parallel = between(1, 8), message = 'm' }", path)
+    assert.matches("coverage: 100 %% %(reason 1/1, boundary 1/1%)", (test(path, 0)))
+  end)
+
   it("filters tests by name", function()
     assert.matches("\n1 passed\n", (test(directory(good) .. " --filter shallow", 0)))
     test(directory(good) .. " --filter nothing_of_the_kind", 5)

@@ -179,4 +179,26 @@ describe("assert.decided", function()
                      "assert.decided: no outcome 'plannd', did you mean 'planned'?")
     assert.has_error(function() assert.decided(nil, "planned") end, "assert.decided: a plan is expected first")
   end)
+
+  it("knows the ids of the engine, as its C code has them, and of the plan's framework, and no others", function()
+    local ids = {}
+    for _, name in ipairs { "schedule_request", "candidate", "evaluate_time", "stages" } do   -- what pp_evaluate_check asks
+      for line in io.lines("engine/core/" .. name .. ".c") do
+        local id = line:match 'pp_illegal%(error, "(engine%.[%w_]+)"'
+        if id then ids[id] = true end
+      end
+    end
+    assert.is_true(ids["engine.odd_depth"] and ids["engine.context_sequence"])
+    for id in pairs(ids) do assert.is_not.decided(plan, "rejected", id) end
+    assert.has_error(function() assert.is_not.decided(plan, "rejected", "engine.odd_dept") end,
+                     "assert.decided: no rule 'engine.odd_dept', did you mean 'engine.odd_depth'?")
+    -- stdlib/catalog/frameworks/deepspeed.lua, of DeepSpeed's runtime/pipe/engine.py:76
+    local framework = pipeplan.policy():plan_spec(
+      { cluster = { gpus = 64, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+        model = { architecture = "dense", total = "70B", layers = 80 }, training = { tokens = "1T", sharding = "gradients" },
+        parallelism = { pipeline = 8, tensor = 8 }, framework = "deepspeed" })
+    assert.decided(framework, "rejected", "deepspeed.zero")
+    assert.has_error(function() assert.is_not.decided(framework, "rejected", "deepspeed.zer") end,
+                     "assert.decided: no rule 'deepspeed.zer', did you mean 'deepspeed.zero'?")
+  end)
 end)

@@ -71,6 +71,13 @@ describe("format", function()
   end)
 end)
 
+describe("format.share", function()
+  it("says of what is not all that it is not", function()
+    assert.same({ "99.6 %", "99.9 %", "100.0 %", "77.8 %", "0.0 %" },
+                { format.share(250, 251), format.share(9999, 10000), format.share(3, 3), format.share(7, 9), format.share(0, 3) })
+  end)
+end)
+
 describe("format.wrap", function()
   it("never writes past the width, in characters", function()
     for width = 12, 40 do

@@ -28,6 +28,27 @@ local function test_of(policy, body)
     it("x", function() %s end)]], policy, body))
 end
 
+describe("mutants of conditions", function()
+  it("are none that hold for the same of what a field can be: P is 1 or more, a share 0 to 1", function()
+    local policy, list = planning.policy_of([[
+      reject { id = "one", pipeline_parallel = 1, message = "m" }
+      reject { id = "some", pipeline_parallel = between(1, 8), bubble_fraction = over(1), message = "m" }]]).policy, {}
+    for _, mutant in ipairs(mutants.of(policy)) do
+      if mutant.kind == "bound" or mutant.kind == "negate" then list[#list + 1] = mutant.id:match ": (.*)$" end
+    end
+    table.sort(list)
+    assert.same({
+      "bubble_fraction over 1 → bubble_fraction at least 1", "bubble_fraction over 1 → bubble_fraction at most 1",
+      "bubble_fraction over 1 → bubble_fraction over 0.909091",
+      "pipeline_parallel = 1 → pipeline_parallel = 0", "pipeline_parallel = 1 → pipeline_parallel = 2",
+      "pipeline_parallel = 1 → pipeline_parallel at least 1", "pipeline_parallel = 1 → pipeline_parallel none of 1",
+      "pipeline_parallel between 1 and 8 → pipeline_parallel between 1 and 7",
+      "pipeline_parallel between 1 and 8 → pipeline_parallel between 1 and 9",
+      "pipeline_parallel between 1 and 8 → pipeline_parallel between 2 and 8",
+    }, list)
+  end)
+end)
+
 describe("mutants of a function", function()
   it("turn each comparison and move each number of its text, and nothing in comments and quotes", function()
     local policy, changed = planning.policy_of(source).policy, {}

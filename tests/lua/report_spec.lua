@@ -202,3 +202,14 @@ describe("the Markdown", function()
     assert.matches("a \\| b \\<c\\> \\*d\\* \\[e\\]", markdown.render(plan), 1, true)
   end)
 end)
+
+describe("the coverage of a policy's tests", function()
+  it("is not called all where it is not", function()
+    local items = {}
+    for i = 1, 251 do items[i] = { kind = "row", covered = i > 1, file = "f", line = 1, text = "t" } end
+    local one = require("pipeplan.report.tests").text({}, items)
+    assert.matches("coverage: 99.6 % (row 250/251)", one, 1, true)   -- 250/251 = 0.99602
+    items[1].covered = true
+    assert.matches("coverage: 100 % (row 251/251)", require("pipeplan.report.tests").text({}, items), 1, true)
+  end)
+end)

@@ -84,7 +84,7 @@ local function tell_of_none(policy, id)
   end
   local lapsed = not policy.parameters[id] and policy.lapsed[id]
   if lapsed then failure.usage("policy eval: '%s' has expired (%s)", id, format.place(lapsed)) end
-  if lists.contains(statements.built_in, id) then
+  if lists.contains(statements.built_in, id) or lists.contains(statements.of_engine, id) then
     failure.usage("policy eval: '%s' is what the planner decides itself, no rule: --explain of a plan says why", id)
   end
   failure.usage("policy eval: no row or rule has the id '%s'%s", id, failure.suggestion(id, lists.sorted_keys(policy.rules)))

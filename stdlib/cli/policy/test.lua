@@ -76,7 +76,7 @@ function command.run(arguments)
     status = failure.status.nothing
   end
   if least and 100 * covered < least * all then
-    output.complain(string.format("policy test: %.0f %% is covered, less than --min %g", 100 * covered / all, least))
+    output.complain(string.format("policy test: %g %% is covered, less than --min %g", math.floor(1000 * covered / all) / 10, least))
     status = failure.status.refused
   end
   return text, status, options.output
