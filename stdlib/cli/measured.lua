@@ -91,7 +91,9 @@ local function read_log(run, request, plan, limits)
                   limits.warmup, limits.least, LEAST_LINES)
   end
   if found.marked_kept > 0 then failure.usage("%s: %s", run.log, verdict.marked) end
-  if file.caution then output.complain(run.log .. ": " .. file.caution) end
+  for _, doubt in ipairs { file.caution or false, verdict.slowed(counted) or false } do
+    if doubt then output.complain(run.log .. ": " .. doubt) end
+  end
   return counted
 end
 

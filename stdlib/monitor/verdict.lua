@@ -26,6 +26,16 @@ function verdict.is_fault(measured)
     and measured.ideal_seconds / measured.late_seconds < measured.threshold
 end
 
+-- What is said of a run that became slower while it ran, or nil.
+function verdict.slowed(measured)
+  local rise = measured.rise
+  if not rise then return nil end
+  return string.format("steps became slower while it ran, by %s from the first quarter to the last, most of it after iteration %s: %s",
+                       percent(rise.fraction), format.integer(rise.after),
+                       measured.with_batch and "the batch grew there, and at the new one the plan or the machine is slower than predicted"
+                       or "a fault to find, not the schedule's doing")
+end
+
 local function batches_of(plan)
   return (plan.ramp and format.integer(plan.ramp[1].batch) .. " to " or "") .. format.integer(plan.batch)
 end

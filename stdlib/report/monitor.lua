@@ -215,11 +215,8 @@ function report.warnings(run)
   add(not ranks and steps.processes == 0 and steps.repeated > 0, "%s logged twice: the later line counts",
       plural(steps.repeated, "iteration"))
   add(steps.senseless > 0, "%s", steps.senseless > 0 and report.senseless(steps) .. ": not this plan's run?")
-  local rise = found.measured and found.measured.rise
-  add(rise, "steps became slower while it ran, by %s from the first quarter to the last, most of it after iteration %s: %s",
-      rise and format.percent(rise.fraction), rise and format.integer(rise.after),
-      rise and (found.measured.with_batch and "the batch grew there, and at the new one the plan or the machine is slower than predicted"
-                or "a fault to find, not the schedule's doing"))
+  local slowed = found.measured and verdict.slowed(found.measured)
+  add(slowed, "%s", slowed)
   add(steps.other_ranks > 0, "%s of ranks other than the first: passed over", plural(steps.other_ranks, "line"))
   add(found.counted_in_order, "lines without iteration numbers: counted in order, from 1")
   add(found.too_many_stalls > 0, "%s over the limit for stalls, too many to be rare: they count", plural(found.too_many_stalls, "line"))

@@ -224,6 +224,13 @@ describe("a log that measures nothing", function()
     local result = measure("--measured " .. shortlist .. ":2=" .. write_run("tune", table.concat(lines)))
     assert.equal(0, result.status)
     assert.matches("run-tune.log: torchtune counts tokens with a label alone", result.stderr, 1, true)
+    -- 30 steps as predicted, then 20 that take half as long again
+    local function line(i, s) return monitoring.megatron(i, s, { batch = 1024 }) end
+    result = measure("--measured " .. shortlist .. ":2="
+                     .. write_run("slowed", monitoring.log(1, 30, seconds, 1, line) .. monitoring.log(31, 50, 1.5 * seconds, 1, line)))
+    assert.equal(0, result.status)
+    assert.matches("run-slowed.log: steps became slower while it ran, by 50 % from the first quarter to the last, most of it after iteration 30: "
+                   .. "a fault to find, not the schedule's doing", result.stderr, 1, true)
     assert.matches("no step in 1 lines: litgpt tells the time of a step's last microbatch alone",
                    (problem("Epoch 1 | iter 64 step 16 | loss train: 1.2, val: n/a | iter time: 450.12 ms (step) remaining time: 1:00:00\n", 5)), 1, true)
   end)
