@@ -26,9 +26,8 @@ local function known_ids(policy, plan)
   for _, entry in ipairs(policy.disabled) do ids[#ids + 1] = entry.rule.id end
   table.move(statements.built_in, 1, #statements.built_in, #ids + 1, ids)
   table.move(statements.of_engine, 1, #statements.of_engine, #ids + 1, ids)
-  local framework = plan.framework and require("pipeplan.catalog.frameworks").find(plan.framework)
-  for _, rule in ipairs(framework and framework.plan_rules or {}) do ids[#ids + 1] = rule.id end
-  return ids
+  local of_framework = require("pipeplan.plan.framework").ids(plan.framework)
+  return table.move(of_framework, 1, #of_framework, #ids + 1, ids)
 end
 
 -- Where this file lies, and so all of stdlib.

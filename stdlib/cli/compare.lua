@@ -33,6 +33,7 @@ local function name_of(path) return path == "-" and "standard input" or path end
 
 -- A phase that says no volume of its own would count the first one's again.
 local function check_phase(request, path, first)
+  if path == first then failure.usage("plan: %s is the first phase: expected another spec, with tokens of its own", name_of(path)) end
   local at = request.stated["training.tokens"]
   if at.origin ~= name_of(path) and at.origin == name_of(first) then
     failure.usage("%s: training.tokens is missing: expected the tokens of this phase, for each has its own", name_of(path))

@@ -253,7 +253,8 @@ local function build_any(given, name, paths)
   local experts = recipe.expert_tensor { framework = stated "framework", parallelism = {
     tensor = fixed "tensor", expert_tensor = stated "parallelism.expert_tensor" } }
   local inside = fixed "tensor" * fixed "context" * fixed "data" * fixed "pipeline"
-  return { framework = stated "framework", any_gpus = { at = at, units = { inside, fixed "expert" * experts * fixed "pipeline" } } }
+  return { framework = stated "framework", stated = given,
+           any_gpus = { at = at, units = { inside, fixed "expert" * experts * fixed "pipeline" } } }
 end
 
 local function finished(given, name, paths)
@@ -264,6 +265,13 @@ local function finished(given, name, paths)
   contradictions.check(request, given, complain)
   request.stated = given  -- for spec.laid
   return request
+end
+
+-- The request for a run whose fewest GPUs hold it without a pipeline alone. What is tried on as many has none either (spec.laid).
+function spec.without_pipeline(request)
+  local out = lists.with(request, { parallelism = lists.with(request.parallelism, { pipeline = 1 }), without_pipeline = true })
+  table.insert(out.assumptions, { field = "parallelism.pipeline", value = 1, why = "without a pipeline the run fits on fewer GPUs" })
+  return out
 end
 
 -- The request with fields of its spec as something else: path → value, as a spec would say it, null where it says nothing; nil where that
@@ -284,7 +292,9 @@ function spec.laid(request, changes)
     local other = build(given, request.source.file, request.source.files)
     contradictions.check(other, given, complain)
     other.stated = given
-    return other
+    local fixed = changes["cluster.gpus"] or other.parallelism.pipeline or other.parallelism.schedule
+    local alone = request.without_pipeline and not fixed
+    return alone and spec.without_pipeline(other) or other
   end)
   if not good and not failure.is(changed) then error(changed, 0) end
   return good and changed or nil

@@ -5,7 +5,7 @@ another. Of a spec that is not planned: with which it is; of a planned one: with
 rule is among the reasons, or nothing is planned.
 
   flip.of(request, policy [, hints]) → { { field, value, side, words, status, decision, rules, effect }, … }, nearest first
-    field, value  path in the spec, and what to put there: as an option it gives that outcome
+    field, value  path in the spec, and what to put there: as an option it gives that outcome, of gpus "minimum" with the plan's GPUs
     side          "over" or "under": where the outcome changes beyond a limit of a real number, `value` is that close to it
     words         "tokens 1 B instead of 500 M", "per_gpu over 200 Gb/s"
     effect        "planned: 1F1B at …", "row small_run decides: …", "refused by short_run"
@@ -321,12 +321,14 @@ function flip.of(request, policy, hints)
     if math.abs(a.change.distance - b.change.distance) > 1e-12 then return a.change.distance < b.change.distance end
     return a.at < b.at
   end)
-  local out = {}
+  local out, gpus = {}, request.cluster.gpus
+  local fewest = request.stated["cluster.gpus"].written == "minimum" and "on " .. format.plural(gpus, "GPU") .. ", "
   for i = 1, math.min(SHOWN, #found) do
     local change, after = found[i].change, found[i].after
-    local there = after.fields or {}
+    local there, said = after.fields or {}, effect(before, after)
+    if fewest and change.entry.path ~= "cluster.gpus" then said = fewest .. said end
     out[i] = { field = change.entry.path, value = tostring(written(change.value)), side = change.side, words = words(change),
-               status = after.status, decision = after.decision, rules = after.ids, effect = effect(before, after),
+               status = after.status, decision = after.decision, rules = after.ids, effect = said,
                step_seconds = there.step_seconds, peak_bytes = there.peak_bytes, gpu_hours = found[i].gpu_hours }
   end
   return out

@@ -12,6 +12,12 @@ local vocabulary = require "pipeplan.vocabulary"
 
 local framework = {}
 
+-- Ids of the rules by which a framework, or none, may drop a candidate.
+function framework.ids(name)
+  local entry = name and frameworks.find(name)
+  return entry and lists.column(entry.plan_rules, "id") or {}
+end
+
 -- The table of the request's framework, or nil.
 function framework.of(context)
   return context.request.framework and frameworks.find(context.request.framework) or nil

@@ -7,7 +7,7 @@ local engine = require "engine"
 local facts = require "pipeplan.plan.facts"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
-local lists = require "pipeplan.base.lists"
+local spec = require "pipeplan.input.spec"
 local what_if = require "pipeplan.plan.what_if"
 
 local minimum = {}
@@ -20,11 +20,22 @@ local function gcd(a, b) return b == 0 and a or gcd(b, a % b) end
 local function lcm(a, b) return a // gcd(a, b) * b end
 local function round_up(number, step) return (number + step - 1) // step * step end
 
--- Fewer than so many GPUs cannot hold one copy of the weights with gradients, and the optimizer's state once: → GPUs, bytes.
+-- Bytes of weights, gradients and the optimizer's state of the whole model, each once, in a recipe: of one GPU, or of two that share what
+-- its sharding shares. Two hold less where parameters are sharded, for their weights are those of the optimizer.
+local function state_of(shape, training)
+  local least = math.huge
+  for data = 1, 2 do
+    local whole = { tensor = 1, context = 1, expert = 1, expert_tensor = 1, data = data, pipeline = 1, chunks = 1 }
+    local one = engine.memory.stages { model = shape, training = training, layout = whole }[1]
+    least = math.min(least, data * (one.parameters + one.gradients + one.optimizer))
+  end
+  return least
+end
+
+-- Fewer than so many GPUs cannot hold that in any recipe that the plan may choose: → GPUs, bytes.
 local function bound(request, known)
-  local whole = { tensor = 1, context = 1, expert = 1, expert_tensor = 1, data = 1, pipeline = 1, chunks = 1 }
-  local one = engine.memory.stages { model = request.model.shape, training = known.arguments.training, layout = whole }[1]
-  local state, room = one.parameters + one.gradients + one.optimizer, known.usable_bytes - known.arguments.overhead_bytes
+  local state, room = math.huge, known.usable_bytes - known.arguments.overhead_bytes
+  for _, choice in ipairs(known.arguments.choices) do state = math.min(state, state_of(request.model.shape, choice.training)) end
   return room > 0 and math.max(1, math.ceil(state / room)) or nil, state
 end
 
@@ -57,12 +68,9 @@ local function request_on(any, gpus, policy)
   local request, contradiction = any.at(gpus)
   if not request then return nil, contradiction end
   if what_if.layout(request, policy) then return request end
-  local fixed = request.parallelism
-  if fixed.pipeline or fixed.schedule then return nil end
-  local alone = lists.with(request, { parallelism = lists.with(fixed, { pipeline = 1 }) })
-  if not what_if.layout(alone, policy) then return nil end
-  table.insert(alone.assumptions, { field = "parallelism.pipeline", value = 1, why = "without a pipeline the run fits on fewer GPUs" })
-  return alone
+  if request.parallelism.pipeline or request.parallelism.schedule then return nil end
+  local alone = spec.without_pipeline(request)
+  return what_if.layout(alone, policy) and alone or nil
 end
 
 -- What stands against the largest count below that was tried, and against the largest that is short of memory, in words.

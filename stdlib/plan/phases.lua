@@ -20,7 +20,13 @@ local phases = {}
 
 local degrees = { "pipeline", "virtual", "tensor", "context", "expert", "expert_tensor", "data" }
 
--- What says which GPU holds what, of a plan and its training. by: what of it counts, where another name may hold the same.
+-- What weights are kept in beside the optimizer's.
+local function weights(_, training)
+  return training.precision == "fp8" and (training.weights or "fp8") or training.precision
+end
+
+-- What says which GPU holds what, of a plan, its training and its request: a framework writes checkpoints of its own. by: what counts of
+-- it, where another name may hold the same.
 local held = {
   { "gpus used", function(p) return p.gpus_used end },
   { "schedule", function(p) return p.schedule end, by = function(p) return json.encode(p.placement) end },
@@ -30,6 +36,9 @@ local held = {
   { "optimizer", function(_, t) return t.optimizer end },
   { "moments", function(_, t) return t.moments end },
   { "rank of adapters", function(_, t) return t.lora_rank or "none" end },
+  { "weights", weights }, { "optimizer on the host", function(_, t) return t.optimizer_offload or 0 end },
+  { "accelerator", function(p) return p.cluster.accelerator end },
+  { "framework", function(_, _, request) return request.framework or "none" end },
 }
 for i, name in ipairs(degrees) do
   table.insert(held, i, { name, function(p) return p.parallelism and p.parallelism[name] end })
@@ -48,7 +57,7 @@ local function differences(rows, list, a, b)
   local known = {}
   for _, row in ipairs(rows) do known[row.field] = true end
   for _, one in ipairs(list) do
-    local from, to = one[2](a.plan, a.request.training), one[2](b.plan, b.request.training)
+    local from, to = one[2](a.plan, a.request.training, a.request), one[2](b.plan, b.request.training, b.request)
     local differ = from ~= to and (not one.by or one.by(a.plan) ~= one.by(b.plan))
     if differ and not known[one[1]] then rows[#rows + 1] = { field = one[1], from = from, to = to } end
   end

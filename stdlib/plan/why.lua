@@ -277,7 +277,9 @@ local function fixed(set, answer, field, value, choice, decide)
   local given = fixed_value(set, field)
   local option = spec_names[field] or field
   answer.verdict = "fixed"
-  answer.text = string.format("the spec fixes %s to %s", option, format.quantity(given))
+  local alone = set.context.request.without_pipeline and field == "pipeline_parallel"
+  answer.text = alone and "on the fewest GPUs the run fits without a pipeline alone"
+                or string.format("the spec fixes %s to %s", option, format.quantity(given))
   if not decide or field == "alltoall_kernel" then return answer end
   local other = decide(lists.with(set.context, { fixed = lists.with(candidates.without(set.context.fixed, option), { [option] = value }) }))
   local there = string.format(". With %s %s ", option, format.quantity(value))

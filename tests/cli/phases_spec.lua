@@ -84,6 +84,35 @@ describe("a training in phases", function()
     assert.same({ false, 0 }, { order.moves, order.checkpoint_bytes })
   end)
 
+  local whole_layout = [[{ "cluster": { "gpus": 64, "accelerator": "H100-SXM", "network": { "fabric": "infiniband", "per_gpu": "400Gbps" } },
+    "model": { "architecture": "dense", "total": "13B", "layers": 40 },
+    "training": { "tokens": "1T", "global_batch_size": 512, "micro_batch_size": 1, "recompute": "selective", "sharding": "optimizer" },
+    "parallelism": { "tensor": 2, "pipeline": 4, "schedule": "1f1b", "layers_per_stage": [10, 11, 11, 8] } }]]
+
+  it("moves what another GPU, host, format of weights or framework holds", function()
+    local first, others = files.write("first.json", whole_layout), {
+      ["accelerator"] = { '"cluster": { "accelerator": "A100-SXM-80GB" }', "", "H100-SXM", "A100-SXM-80GB" },
+      ["optimizer on the host"] = { '"run": "x"', ', "optimizer_offload": 0.5', 0, 0.5 },
+      ["weights"] = { '"run": "x"', ', "precision": "fp8"', "bf16", "fp8" },
+      ["framework"] = { '"framework": "torchtitan"', "", "none", "torchtitan" },
+    }
+    for name, other in pairs(others) do
+      local text = string.format('{ %s, "training": { "tokens": "100B"%s } }', other[1], other[2])
+      local change = told(first .. " " .. files.write("next.json", text)).changes[1]
+      assert.same({ true, other[3], other[4] }, { change.moves, field(change, name).from, field(change, name).to }, name)
+      assert.is_true(change.checkpoint_bytes > 0)
+    end
+  end)
+
+  it("may be of the fewest GPUs, of each phase", function()
+    local any = files.write("any.json", (whole_layout:gsub('"gpus": 64', '"gpus": "minimum"'):gsub(', "layers_per_stage": %b[]', "")))
+    local phases, result = told(any .. " " .. files.write("next.json", '{ "training": { "tokens": "100B" } }'))
+    assert.equal(0, result.status, result.stderr)
+    assert.equal(phases.phases[1].plan.minimum.gpus, phases.phases[2].plan.minimum.gpus)
+    assert.is_false(phases.changes[1].moves)
+    assert.equal(2, select(2, told(any .. " " .. files.write("next.json", '{ "training": { "micro_batch_size": 1 } }'))).status)
+  end)
+
   it("reads each file once, whatever its name is and whether it can be read again", function()
     local function text_of(path)
       local file <close> = assert(io.open(path))
@@ -114,6 +143,9 @@ describe("a training in phases", function()
     local _, result = told(whole .. " " .. same)
     assert.same({ 2, "", "pipeplan: " .. same .. ": training.tokens is missing: expected the tokens of this phase, for each has its own\n" },
                 { result.status, result.stdout, result.stderr })
+    _, result = told(whole .. " " .. whole)
+    assert.same({ 2, "" }, { result.status, result.stdout })
+    assert.matches("is the first phase: expected another spec, with tokens of its own", result.stderr, 1, true)
   end)
 
   it("is of one model", function()

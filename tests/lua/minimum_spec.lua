@@ -55,6 +55,37 @@ describe("the fewest GPUs", function()
     assert.is_nil(page:find("run in", 1, true))
   end)
 
+  local seventy = { architecture = "dense", total = "70B", layers = 80 }
+
+  -- ZeRO-3 keeps no weights beside the optimizer's: 4 bytes of master weights, 8 of moments, 4 of gradients; with weights it is 18
+  it("are not more than with a sharding that the plan may choose anyway", function()
+    local base = merge(spec(seventy, { global_batch_size = 512 }), { framework = "megatron" })
+    base.training.recompute = nil
+    local free = plan(base).minimum
+    assert.equal(16, free.gpus)
+    assert.is_true(math.abs(free.state_bytes / (70e9 * 16) - 1) < 2e-3)
+    assert.equal(16, plan(merge(base, { training = { sharding = "parameters" } })).minimum.gpus)
+    local kept = plan(merge(base, { training = { sharding = "optimizer" } })).minimum
+    assert.equal(24, kept.gpus)
+    assert.is_true(math.abs(kept.state_bytes / (70e9 * 18) - 1) < 2e-3)
+  end)
+
+  it("without a pipeline stay without one in what would be otherwise", function()
+    local base = spec(seventy, { global_batch_size = 512, lora_rank = 16 })
+    base.training.recompute = nil
+    local request = require("pipeplan.input.spec").from_table(base, ".")
+    local why = require("pipeplan.plan.explain").questions "pipeline=2"
+    local found = require("pipeplan.plan.init").plan { request = request, policy = planning.policy.policy, explain = true, why = why }
+    assert.same({ 2, "none" }, { found.minimum.gpus, found.schedule })
+    for _, change in ipairs(found.explanation.changes) do
+      -- twice the activations fit no longer; the tokens of a run and the speed of its network take no memory
+      assert.equal(change.field == "training.sequence_length" and "refused" or "planned", change.status, change.words)
+      assert.equal(change.field ~= "cluster.gpus", change.effect:find("on 2 GPUs, ", 1, true) == 1)
+    end
+    assert.matches("on the fewest GPUs the run fits without a pipeline alone", found.explanation.answers[1].answer, 1, true)
+    assert.equal("planned", plan(merge(base, { training = { tokens = "1B" } })).status)
+  end)
+
   it("are P × max(TP × CP, EP × ETP) for a fixed layout", function() -- Megatron-Bridge skills/nemo-mbridge-perf-parallelism-strategies
     local small = { layers = 24, hidden = 1024, heads = 16, kv_heads = 8, head_dim = 64, vocab = 32000, experts = 64, experts_per_token = 4,
                     expert_ffn = 512 }
