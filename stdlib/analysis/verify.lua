@@ -25,7 +25,7 @@ verify.not_checked = {
   { field = "spec.fields.origin", why = "where the spec lay" },
   { field = "explanation.spec", why = "spec.fields says the same" },
   { field = "measured", why = "the logs of the runs say it: --measured reads them" },
-  { field = "*.file", why = "in which folder a file lies, where a warning begins with it too; its name is compared" },
+  { field = "*.file", why = "in which folder a file lies, where a warning or a why begins with it too; its name is compared" },
 }
 
 local FILE = "[.]file$"
@@ -84,7 +84,11 @@ local function carried(handed)
     end
     objects[i] = single(each)
   end
-  local good, request = failure.try(spec.read, { objects = objects })
+  local read = json.at(handed.plan, "spec.read")
+  if read ~= nil then
+    require "pipeplan.input.validate"(read, schema.properties.spec.properties.read, handed.name .. ": spec.read")
+  end
+  local good, request = failure.try(spec.read, { objects = objects, read = read })
   if good then return request end
   if failure.is(request) then failure.usage("%s: the spec that it carries (spec.fields): %s", handed.name, request.message) end
   error(request, 0)
@@ -104,13 +108,15 @@ local function is_leaf(value)
   return type(value) ~= "table" or value == json.null
 end
 
--- A warning about a line of a policy, without the folder that it lies in.
-local function without_folder(message) return (message:gsub("^[^:]*/([^/:]*:%d+: )", "%1")) end
+-- What is said of a file, without the folder that it lies in.
+local function without_folder(words) return (words:gsub("^[^:]*/([^/:]*:)", "%1")) end
 
 local function same_leaf(path, theirs, ours)
   if theirs == ours then return true end
   if type(theirs) ~= "string" or type(ours) ~= "string" then return false end
-  if path:find "^warnings%[%d+%]%.message$" then return without_folder(theirs) == without_folder(ours) end
+  if path:find "warnings%[%d+%]%.message$" or path:find "assumptions%[%d+%]%.why$" then
+    return without_folder(theirs) == without_folder(ours)
+  end
   return path:find(FILE) ~= nil and theirs:match "[^/]*$" == ours:match "[^/]*$"
 end
 
@@ -279,6 +285,9 @@ function verify.of(arguments)
       for _, each in ipairs(fields) do all[#all + 1] = { "spec." .. each[1], each[2], each[3] } end
     end
     if is_object(theirs.spec) then theirs = lists.with(theirs, { spec = lists.with(theirs.spec, { fields = ours.spec.fields }) }) end
+  end
+  if not arguments.request and ours.spec.read ~= json.null then
+    table.insert(result.not_checked, { field = "spec.read", why = "what reading the launch gave: hand that in too" })
   end
   result.compared = compare("", theirs, ours, function(path, one, two) all[#all + 1] = { path, one, two } end)
   for _, each in ipairs(all) do

@@ -207,11 +207,11 @@ end
 -- held: texts of specs that were read before.
 local function request_of(parsed, given, held)
   local import = require "pipeplan.analysis.lint.import"
-  local objects, specs, warnings = import.split(parsed.spec, given, parsed.layout)
+  local objects, specs, read_of = import.split(parsed.spec, given, parsed.layout)
   local format = parsed.format
   local name = launches.framework[format]
-  local request = import.warn(require("pipeplan.input.spec").read {
-    objects = objects, files = specs, held = held, options = given, otherwise = { framework = name } }, warnings)
+  local request = require("pipeplan.input.spec").read {
+    objects = objects, files = specs, held = held, options = given, otherwise = { framework = name }, read = read_of }
   if not name or request.framework == name then return request end
   failure.usage("plan: --format %s: the spec's framework is %s; --framework %s plans for it", format, request.framework, name)
 end
@@ -301,8 +301,11 @@ local function check(parsed, given)
     if parsed.jsonl and parsed.verify ~= "-" then
       failure.usage("plan --jsonl reads plans from standard input, one a line: --verify -, and not %s", parsed.verify)
     end
-    for _, name in ipairs { "explain", "layout", "resume", "shortlist" } do
+    for _, name in ipairs { "explain", "resume", "shortlist" } do
       if parsed[name] then failure.usage("plan: --%s is not for --verify", name) end
+    end
+    if parsed.layout and #parsed.spec == 0 then
+      failure.usage "plan: --layout is not for --verify alone: name the launch configuration too"
     end
     if #parsed.why > 0 then failure.usage("plan: --why is not for --verify") end
   end

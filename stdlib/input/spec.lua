@@ -182,9 +182,12 @@ local function free_of(request, value)
   return free
 end
 
--- given: path → { value, origin, shown, base } of every field, checked; name: what to call the spec in messages; paths: of its files.
-local function build(given, name, paths)
-  local request = { source = { file = name, files = paths }, given = {}, assumptions = {}, warnings = {} }
+-- given: path → { value, origin, shown, base } of every field, checked. source: what else a request is made from, and keeps where fields
+-- are laid over it: { file = what to call the spec in messages, files = paths, read = { assumptions, warnings } of what was read as a spec,
+-- factors = of the price, in place of a calibration's (spec.with_factors) }.
+local function build(given, source)
+  local name, beside = source.file, source.read or {}
+  local request = { source = source, given = {}, assumptions = {}, warnings = {} }
   local function value(path)
     return given[path] and given[path].value
   end
@@ -231,17 +234,24 @@ local function build(given, name, paths)
   for i, assumption in ipairs(recipe.job(request)) do table.insert(request.assumptions, i, assumption) end
   for _, assumption in ipairs(recipe.assumptions(request)) do table.insert(request.assumptions, assumption) end
   for _, warning in ipairs(contradictions.unread(request, given)) do table.insert(request.warnings, warning) end
-  return request
+  for _, assumption in ipairs(beside.assumptions or {}) do table.insert(request.assumptions, assumption) end
+  for _, warning in ipairs(beside.warnings or {}) do table.insert(request.warnings, warning) end
+  return source.factors and spec.with_factors(request, source.factors) or request
+end
+
+-- The request with these factors of the price (input/calibration.lua) and no others; what is laid over it has them too.
+function spec.with_factors(request, factors)
+  return lists.with(request, { calibration = { factors = factors }, source = lists.with(request.source, { factors = factors }) })
 end
 
 -- gpus "minimum": a request without a number of GPUs. at(gpus) is the request for so many, or nil where the spec contradicts it; where the
 -- fixed layout divides no other count, `unit` says which.
-local function build_any(given, name, paths)
+local function build_any(given, source)
   local function at(gpus)
     local copy = {}
     for path, field in pairs(given) do copy[path] = field end
     copy["cluster.gpus"] = { value = gpus, written = "minimum", origin = given["cluster.gpus"].origin, shown = given["cluster.gpus"].shown }
-    local request = build(copy, name, paths)
+    local request = build(copy, source)
     local good, problem = failure.try(contradictions.check, request, copy, complain)
     request.stated = copy
     if good then return request end
@@ -257,11 +267,11 @@ local function build_any(given, name, paths)
            any_gpus = { at = at, units = { inside, fixed "expert" * experts * fixed "pipeline" } } }
 end
 
-local function finished(given, name, paths)
+local function finished(given, source)
   if given["cluster.inventory"] then require("pipeplan.input.found_cluster").fill(given) end
-  check_all(given, name)
-  if given["cluster.gpus"].value == "minimum" then return build_any(given, name, paths) end
-  local request = build(given, name, paths)
+  check_all(given, source.file)
+  if given["cluster.gpus"].value == "minimum" then return build_any(given, source) end
+  local request = build(given, source)
   contradictions.check(request, given, complain)
   request.stated = given  -- for spec.laid
   return request
@@ -289,7 +299,7 @@ function spec.laid(request, changes)
     given[path] = checked ~= nil and { value = checked, written = value, origin = at.origin, shown = at.shown, base = at.base } or nil
   end
   local good, changed = failure.try(function()
-    local other = build(given, request.source.file, request.source.files)
+    local other = build(given, request.source)
     contradictions.check(other, given, complain)
     other.stated = given
     local fixed = changes["cluster.gpus"] or other.parallelism.pipeline or other.parallelism.schedule
@@ -310,7 +320,7 @@ end
 -- spec.read{ files = { … }, held = { file = its text }: of what was read before, options = { name = value }, base = directory of relative
 --   paths in options,
 --   objects = { { object, name, base } }: what looks like spec files, under the files; otherwise = { name = value }: what holds where
---   none of them says } → request
+--   none of them says; read = { assumptions, warnings } of what the objects were read from } → request
 function spec.read(arguments)
   local given, name = {}, "command line"
   collect_options(given, arguments.otherwise or {}, "")
@@ -327,7 +337,7 @@ function spec.read(arguments)
     collect(given, object, "", name, file == "-" and "" or files.directory_of(file))
   end
   collect_options(given, arguments.options or {}, arguments.base or "")
-  return finished(given, name, arguments.files or {})
+  return finished(given, { file = name, files = arguments.files or {}, read = arguments.read })
 end
 
 -- The same from a Lua table that looks like a spec file, or from JSON that was read; `base` is the directory of relative paths in it.
@@ -336,7 +346,7 @@ function spec.from_table(object, base)
   check_sayable(object, "spec", "", 0)
   local given = {}
   collect(given, object, "", "spec", base and base .. "/" or "")
-  return finished(given, "spec", {})
+  return finished(given, { file = "spec", files = {} })
 end
 
 return spec

@@ -28,14 +28,16 @@ local function opened(entry, at)
   return at.value:sub(1, 1) == "/" and at.value or (at.base or "") .. at.value
 end
 
--- The same where a file's path is one that can be opened from here: what gives the same request again.
+-- The same without what an inventory says (found_cluster.lua), and where a file's path is one that can be opened from here: what gives the
+-- same request again.
 function stated.carried(request)
-  local list = stated.list(request)
-  for _, each in ipairs(list) do
+  local list = {}
+  for _, each in ipairs(stated.list(request)) do
     local entry, at = fields.by_path[each.field], request.stated[each.field]
     if entry.type == "path" or entry.type == "paths" or entry.type == "model" and type(at.value) == "string" then
       each.value = opened(entry, at)
     end
+    if not at.found then list[#list + 1] = each end
   end
   return list
 end

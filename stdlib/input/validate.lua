@@ -73,6 +73,7 @@ local function walk_object(value, schema, file, path)
 end
 
 function walk(value, schema, file, path)
+  if not (schema.type or schema.enum or schema.anyOf) then return end   -- of any kind
   if schema.anyOf then
     for _, one in ipairs(schema.anyOf) do
       if is_of(value, one.type) then return walk(value, one, file, path) end

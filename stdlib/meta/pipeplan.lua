@@ -816,8 +816,9 @@
 --- the spec that was planned
 ---@class pipeplan.plan.spec
 ---@field digest string of every field that the spec says, and of the model and the profile that it names
----@field fields pipeplan.plan.spec.fields[] what the spec says, files and options laid over each other: plan --verify plans it again
+---@field fields pipeplan.plan.spec.fields[] what the spec says, files and options laid over each other, without what is read from its inventory: plan --verify plans it again
 ---@field files string[] spec files, in the order in which they were laid over each other
+---@field read? pipeplan.plan.spec.read what reading launch configurations gave beside fields; null of specs alone
 ---@field run? string name of the run, where the spec gives one
 
 --- one field
@@ -825,6 +826,23 @@
 ---@field field string path in the spec
 ---@field origin string the file that says it, or the command line
 ---@field value any as it was written; a file's path as planning could open it
+
+--- what reading launch configurations gave beside fields; null of specs alone
+---@class pipeplan.plan.spec.read
+---@field assumptions pipeplan.plan.spec.read.assumptions[] of what no field of a spec says, or the launch leaves to be chosen
+---@field warnings pipeplan.plan.spec.read.warnings[] about its keys
+
+--- one assumption
+---@class pipeplan.plan.spec.read.assumptions
+---@field field string spec field
+---@field value any what was assumed
+---@field why string why
+
+--- one warning
+---@class pipeplan.plan.spec.read.warnings
+---@field id string rule or engine id
+---@field message string what
+---@field severity "warning"|"note" how much it matters
 
 --- what a step is made of
 ---@class pipeplan.plan.step

@@ -54,7 +54,8 @@ local function base(request, policy, known)
     loosened = policy.loosened or {},
     policy = { layers = layers, digest = policy.digest, date = policy.date, stack = policy.stack, found = found,
                left_out = policy.left_out },
-    spec = { digest = stated.digest(request), files = request.source.files, run = request.run, fields = stated.carried(request) },
+    spec = { digest = stated.digest(request), files = request.source.files, run = request.run, fields = stated.carried(request),
+             read = request.source.read },
     engine_version = engine.version,
   }
 end

@@ -15,7 +15,6 @@ local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
 local layout = require "pipeplan.base.layout"
-local lists = require "pipeplan.base.lists"
 local pins = require "pipeplan.plan.pins"
 local price = require "pipeplan.plan.price"
 local residuals = require "pipeplan.plan.residuals"
@@ -40,14 +39,9 @@ local function changes_of(request, run, batch)
   return changes
 end
 
--- The request with these factors and no others.
-local function with_factors(request, factors)
-  return lists.with(request, { calibration = factors and { factors = calibration.factors(factors) } })
-end
-
 -- Its step and all else, with these factors.
 local function evaluate(request, policy, factors)
-  return what_if.layout(with_factors(request, factors), policy)
+  return what_if.layout(spec.with_factors(request, calibration.factors(factors)), policy)
 end
 
 local function same_layout(evaluation, own)
@@ -62,8 +56,7 @@ local function predict(run, bare, policy, plan, factors)
   run.changes = changes_of(bare, run, plan.global_batch_size)
   local request = spec.laid(bare, run.changes)
   if not request then failure.usage("%s: its layout contradicts the spec", run.name) end
-  request.calibration = nil
-  local evaluation = evaluate(request, policy)
+  local evaluation = what_if.layout(request, policy)
   if not evaluation then
     failure.usage("%s: nothing is planned of its layout in this spec: the policy, the framework or this version drops it (plan --why says)",
                   run.name)
@@ -168,7 +161,7 @@ end
 
 -- What the search plans with the factors that were found, where that was not measured and promises to be faster.
 local function next_of(planner, request, policy, fitted, runs, chosen)
-  local plan = planner.plan { request = with_factors(request, fitted.factors), policy = policy }
+  local plan = planner.plan { request = spec.with_factors(request, calibration.factors(fitted.factors)), policy = policy }
   if plan.status ~= "planned" then return nil end
   for _, run in ipairs(runs) do
     if is_of_plan(run.layout, plan) then return nil end
@@ -233,7 +226,8 @@ function measured.of(arguments)
   local file = kept(bare, runs, arguments.earlier or {}, plan.cluster.accelerator)
   local fitted = residuals.fit(file.runs)
   file.factors = fitted.factors
-  local after = planner.plan { request = with_factors(spec.laid(bare, chosen.changes), fitted.factors), policy = policy }
+  local chosen_request = spec.with_factors(spec.laid(bare, chosen.changes), calibration.factors(fitted.factors))
+  local after = planner.plan { request = chosen_request, policy = policy }
   local list = {}
   for i, run in ipairs(runs) do list[i] = told(run, chosen, fitted) end
   after.measured = {

@@ -43,6 +43,13 @@ end
 local fits = { "fits", "tight", "does_not_fit" }
 local shardings = require("pipeplan.vocabulary").shardings
 
+local assumption = object({
+  field = text "spec field", value = { description = "what was assumed" }, why = text "why",
+}, "one assumption")
+local warning = object({
+  id = text "rule or engine id", severity = one_of({ "warning", "note" }, "how much it matters"), message = text "what",
+}, "one warning")
+
 local definitions = {
   parallelism = object({
     data = whole "data parallel degree", tensor = whole "tensor parallel degree", expert = whole "expert parallel degree",
@@ -205,12 +212,8 @@ local properties = {
     usable_bytes = bytes "device memory less the headroom", fits = boolean "is it at most usable_bytes?",
     sharded_bytes = optional(bytes "the same with weights and gradients sharded too (ZeRO-3): shown, does not decide"),
   }, "would the model fit one GPU?"),
-  assumptions = list(object({
-    field = text "spec field", value = { description = "what was assumed" }, why = text "why",
-  }, "one assumption"), "what the spec did not say"),
-  warnings = list(object({
-    id = text "rule or engine id", severity = one_of({ "warning", "note" }, "how much it matters"), message = text "what",
-  }, "one warning"), "what the plan's reader should know"),
+  assumptions = list(assumption, "what the spec did not say"),
+  warnings = list(warning, "what the plan's reader should know"),
   loosened = list(object({
     id = text "rule or parameter", kind = text "what was done to it", layer = text "by which layer", file = optional(text "in which file"),
     line = optional(whole "on which line"), reason = text "why", expires = optional(text "until when"),
@@ -235,7 +238,10 @@ local properties = {
     fields = list(object({
       field = text "path in the spec", value = { description = "as it was written; a file's path as planning could open it" },
       origin = text "the file that says it, or the command line",
-    }, "one field"), "what the spec says, files and options laid over each other: plan --verify plans it again"),
+    }, "one field"), "what the spec says, files and options laid over each other, without what is read from its inventory: plan --verify plans it again"),
+    read = optional(object({
+      assumptions = list(assumption, "of what no field of a spec says, or the launch leaves to be chosen"), warnings = list(warning, "about its keys"),
+    }, "what reading launch configurations gave beside fields; null of specs alone")),
   }, "the spec that was planned"),
   engine_version = text "version of pipeplan",
 

@@ -146,6 +146,31 @@ describe("measured runs", function()
     assert.near(41 / (both.factors.all * list[1].step_seconds) - 1, again.runs[1].residual_fraction, 1e-4)
     assert.near(41 / list[1].step_seconds, again.factors.all, 1e-4)
   end)
+
+  -- all × 1.2 makes every step 1.2 times as long, so what a change saves stays as it is
+  it("give advice with the factors that they gave: each outcome as many times as long as computed, and as much saved", function()
+    local dense = files.write("dense.json", json.encode {
+      cluster = { gpus = 64, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+      model = { architecture = "dense", total = "34B", layers = 48 }, training = { tokens = "1T", global_batch_size = 256 } })
+    local text = program.run("plan " .. dense .. date .. " --format json").stdout
+    local own, lines = json.decode(text, "plan"), {}
+    for i = 1, 30 do lines[i] = monitoring.megatron(i, 1.2 * own.step_seconds, { batch = 256 }) end
+    local log = write_run("dense", table.concat(lines))
+    local told = program.run("plan " .. dense .. date .. " --format json --measured " .. files.write("own.json", text) .. "=" .. log)
+    assert.equal(0, told.status, told.stderr)
+    local plan = json.decode(told.stdout, "plan")
+    assert.near(1.2 * own.step_seconds, plan.step_seconds, 1e-3)
+    local pinned = program.run("plan " .. dense .. date .. " --format json " .. plan.measured.options).stdout
+    local computed, tried = json.decode(pinned, "plan").advice, 0
+    assert.equal(#computed, #plan.advice)
+    for i, each in ipairs(plan.advice) do
+      assert.same(computed[i].changes, each.changes)
+      assert.near(1.2 * computed[i].outcome.step_seconds, each.outcome.step_seconds, 1e-3)
+      assert.near(computed[i].saved_fraction, each.saved_fraction, 1e-3)
+      tried = tried + (each.id == "few_microbatches" and 1 or 0)
+    end
+    assert.is_true(tried > 0)
+  end)
 end)
 
 describe("what is kept", function()

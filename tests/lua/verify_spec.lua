@@ -4,6 +4,7 @@
 
 require "pipeplan"
 local failure = require "pipeplan.base.failure"
+local files = require "policy_files"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
 local load = require "pipeplan.policy.load"
@@ -11,6 +12,8 @@ local planner = require "pipeplan.plan.init"
 local schema = require "pipeplan.schema.plan"
 local spec = require "pipeplan.input.spec"
 local verify = require "pipeplan.analysis.verify"
+
+teardown(files.remove)
 
 local DATE = "2026-12-01"
 local policy = load.load { date = DATE }
@@ -82,6 +85,47 @@ describe("a plan that nobody touched", function()
     local text = text_of(request("examples/specs/mixtral-8x7b.json", { gpus = "minimum" }))
     assert.is_truthy(text:find('"minimum":{', 1, true))
     assert.same({}, of(text).differences)
+  end)
+
+  it("is so where its GPUs come from an inventory, and not where that says something else by now", function()
+    local hosts = ("n1 slots=8\nn2 slots=8\n"):gsub("n", "host")
+    local object = { cluster = { inventory = { (files.write("hosts.txt", hosts)) }, accelerator = "H100-SXM",
+                                 network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+                     model = { architecture = "dense", total = "7B", layers = 32 }, training = { tokens = "1T", global_batch_size = 256 } }
+    local text = text_of(spec.from_table(object, "."))
+    local result = of(text)
+    assert.same({ {}, true, 16 }, { result.differences, result.equal, result.plan.cluster.gpus })
+    local file <close> = assert(io.open(object.cluster.inventory[1], "wb"))
+    file:write(hosts .. "host3 slots=8\nhost4 slots=8\n")
+    file:flush()
+    result = of(text)
+    assert.equal("spec figures", subjects(result))
+    assert.equal(32, result.plan.cluster.gpus)
+  end)
+
+  it("is so of a launch, with what reading it assumed and warned of, and of that launch elsewhere beside it", function()
+    local import = require "pipeplan.analysis.lint.import"
+    local function read(path)
+      local options = { accelerator = "H100-SXM", gpus = 512, per_gpu = "400Gbps", tokens = "1T" }
+      local objects, _, found = import.split({ path }, options, "free")
+      return spec.read { objects = objects, options = options, read = found }
+    end
+    local text = text_of(read "examples/launch/llama3_70b.sh")
+    local plan = json.decode(text, "plan")
+    assert.is_true(#plan.spec.read.assumptions > 0)
+    local result = of(text)
+    assert.same({ {}, true }, { result.differences, result.equal })
+    assert.equal("spec.read", result.not_checked[#result.not_checked].field)
+    local elsewhere = files.write("llama3_70b.sh", require "read_file" "examples/launch/llama3_70b.sh")
+    result = of(text, { request = read(elsewhere) })
+    assert.same({ {}, true }, { result.differences, result.equal })
+    assert.not_equal("spec.read", result.not_checked[#result.not_checked].field)
+    plan.spec.read.assumptions[1].why = plan.spec.read.assumptions[1].why .. " or not"
+    assert.equal("spec", subjects(of(json.encode(plan), { request = read(elsewhere) })))
+    plan.spec.read.assumptions[1] = 5
+    local good, problem = failure.try(of, json.encode(plan))
+    assert.is_false(good)
+    assert.matches("plan.json: spec.read: assumptions[0] is 5: expected an object", problem.message, 1, true)
   end)
 
   it("is so when its spec is written otherwise beside it", function()

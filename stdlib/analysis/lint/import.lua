@@ -31,26 +31,26 @@ local function add_warnings(list, result)
   end
 end
 
--- Ends at what no spec says and no option says instead; what is assumed or chosen for it goes with warnings.
+-- Ends at what no spec says and no option says instead, but for what is assumed or chosen for it.
 local function add_unsaid(list, unsaid, given, layout)
   local free = { ["training.recompute"] = layout == "free" }
   for _, each in ipairs(unsaid) do
     local said = free[each.field] or given[each.field:match "[^.]*$"] ~= nil
     if not said and each.message then failure.usage("%s:%d: %s", each.setting.file, each.setting.line, each.message) end
-    if not said then list[#list + 1] = { assumed = { field = each.field, value = each.value, why = each.why } } end
+    if not said then list[#list + 1] = { field = each.field, value = each.value, why = each.why } end
   end
 end
 
-local function object_of(path, given, layout, warnings)
+local function object_of(path, given, layout, read)
   local list = launch.read(path, { given = given })
   if #list > 1 then failure.usage("%s: starts %d runs: one to a plan", path, #list) end
   local gpus = math.tointeger(tonumber(given.gpus))
   local result = require("pipeplan.analysis.lint.init").of(list[1], { gpus = gpus })
   if not result.record then failure.usage("%s: %s", path, result.findings[1] and result.findings[1].message or "not judged") end
   if layout ~= "free" then check(result) end
-  add_warnings(warnings, result)
+  add_warnings(read.warnings, result)
   local object, lacks, unsaid = require("pipeplan.analysis.lint.reads").spec(result)
-  add_unsaid(warnings, unsaid, given, layout)
+  add_unsaid(read.assumptions, unsaid, given, layout)
   if layout == "free" then
     object.parallelism, object.training.micro_batch_size, object.training.recompute, object.training.zero = nil, nil, nil, nil
   end
@@ -70,38 +70,20 @@ local function missing(object, given, lacks)
   return list
 end
 
--- import.split(paths, options, layout) → objects for spec.read, the paths that are specs, and warnings and assumptions for import.warn.
--- layout: "free", its model and training alone.
+-- import.split(paths, options, layout) → objects for spec.read, the paths that are specs, and { assumptions, warnings } of what was read,
+-- nil of specs alone. layout: "free", its model and training alone.
 function import.split(paths, given, layout)
-  local objects, specs, warnings = {}, {}, {}
+  local objects, specs, read = {}, {}, { assumptions = {}, warnings = {} }
   for _, path in ipairs(paths) do
     if endings[path:match "%.([%w]+)$" or ""] or launch.is_configuration(path) then
-      local object, lacks = object_of(path, given, layout, warnings)
+      local object, lacks = object_of(path, given, layout, read)
       local list = #paths == 1 and missing(object, given, lacks) or {}
       if #list > 0 then failure.usage("%s: a plan needs more than a launch says: %s", path, table.concat(list, ", ")) end
       objects[#objects + 1] = { object = object, name = path, base = "" }
     else specs[#specs + 1] = path end
   end
   if layout and #objects == 0 then failure.usage("plan: --layout is for a launch configuration") end
-  return objects, specs, warnings
-end
-
--- The request with warnings and assumptions beside its own, whatever GPUs it is for.
-function import.warn(request, warnings)
-  if #warnings == 0 then return request end
-  local function add(each)
-    for _, warning in ipairs(warnings) do
-      if warning.assumed then table.insert(each.assumptions, warning.assumed) else table.insert(each.warnings, warning) end
-    end
-    return each
-  end
-  if not request.any_gpus then return add(request) end
-  local at = request.any_gpus.at
-  request.any_gpus.at = function(gpus)
-    local each, problem = at(gpus)
-    return each and add(each), problem
-  end
-  return request
+  return objects, specs, #objects > 0 and read or nil
 end
 
 return import
