@@ -54,6 +54,11 @@ local function link_source(request, name)
   return "stdlib/catalog/links.lua: " .. (entry and entry.source or "")
 end
 
+local function tokens_of_step(p)
+  local padding = p.training.padding or 0
+  return count(p.tokens_per_step) .. " tokens" .. (padding > 0 and string.format(" less padding %s", percent(padding)) or "")
+end
+
 local function given(request, path) return request.given[path] and "the spec" or "assumed, see the assumptions" end
 
 -- Each: { figure, formula's name, what it computes, inputs(plan, request) → text, source(request) or text, when(plan) }.
@@ -202,10 +207,10 @@ local list = {
     "as step.gradient_sync_seconds", function(p) return p.communication.data.seconds > 0 end },
 
   { "mfu_fraction", "model FLOPs utilisation", "training FLOPs of a step / (step × GPUs × dense bf16 peak)", function(p)
-      return string.format("%s tokens, step %s, %s GPUs", count(p.tokens_per_step), seconds(p.step_seconds), integer(p.cluster.gpus))
+      return string.format("%s, step %s, %s GPUs", tokens_of_step(p), seconds(p.step_seconds), integer(p.cluster.gpus))
     end, "Chowdhery et al., https://arxiv.org/abs/2204.02311, appendix B; dense peak: stdlib/catalog/accelerators.lua" },
   { "training_days, gpu_hours", "run time", "Σ over segments of the batch: tokens / (batch × sequence × (1 − padding)) × step / goodput; × GPUs", function(p, r)
-      return string.format("%s tokens, %s a step, goodput %s, %s GPUs", count(p.training.tokens), count(p.tokens_per_step),
+      return string.format("%s tokens, %s a step, goodput %s, %s GPUs", count(p.training.tokens), tokens_of_step(p),
                            percent(r.training.goodput or 1), integer(p.cluster.gpus))
     end, function(r) return "goodput: " .. given(r, "training.goodput") end },
   { "cost", "rent", "GPU-hours × price of one", function(p, r)

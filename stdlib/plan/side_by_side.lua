@@ -157,7 +157,9 @@ end
 
 local figures = {
   { "step_seconds", function(p) return p.step_seconds end },
-  { "seconds_per_million_tokens", function(p) return p.step_seconds and p.step_seconds / p.tokens_per_step * 1e6 end },
+  { "seconds_per_million_tokens", function(p)   -- of those that train: padding is computed, and trains nothing
+      return p.step_seconds and p.step_seconds / (p.tokens_per_step * (1 - (p.training.padding or 0))) * 1e6
+    end },
   { "training_days", function(p) return p.training_days end }, { "gpu_hours", function(p) return p.gpu_hours end },
   { "cost", function(p) return p.cost end }, { "mfu_fraction", function(p) return p.mfu_fraction end },
   { "peak_bytes", fullest, memory = true },

@@ -29,6 +29,16 @@ end
 local one = spec("one.json", { parallelism = { tensor = 8, pipeline = 8, schedule = "1f1b" } })
 
 describe("plans side by side", function()
+  -- docs/spec.md: padding "is computed, and trains nothing": with half of it a token takes twice the time, and the run too
+  it("take the time of tokens that train", function()
+    local padded = spec("padded.json", { parallelism = { tensor = 8, pipeline = 8, schedule = "1f1b" }, training = { padding = 0.5 } })
+    local comparison = compare(one .. " " .. padded)
+    assert.near(1, row(comparison, "takes", "step_seconds").ratios[2], 1e-9)
+    for _, figure in ipairs { "seconds_per_million_tokens", "training_days" } do
+      assert.near(2, row(comparison, "takes", figure).ratios[2], 1e-9)
+    end
+  end)
+
   it("have the figures of each by itself", function()
     local other = spec("other.json", { parallelism = { tensor = 8, pipeline = 4, schedule = "1f1b" }, cluster = { price_per_gpu_hour = 2 } })
     local comparison, result = compare(one .. " " .. other)
