@@ -223,8 +223,9 @@ end
 
 --[[
 rank.pick(set, left) → choice | nil: the best of the rows `left`. choice: { row, group, state = "wanted" | "none" | "too_slow",
-seconds (of a wanted schedule that is too slow), faster (the plan's), fastest (of all survivors), cost = { fraction, statements },
-preferred (rows after "any" preferences), steps = { { by = "preference" | "wanted" | "time" | "order", id, left }, … } }
+seconds (of a wanted schedule that is too slow), against = { row, seconds } (the fastest that "any" preferences leave: what that was held
+against), fastest (of all survivors), cost = { fraction, statements }, preferred (rows after "any" preferences),
+steps = { { by = "preference" | "wanted" | "time" | "order", id, left }, … } }
 ]]
 function rank.pick(set, left)
   local groups, steps, c = rank.groups(set), {}, set.c
@@ -236,7 +237,7 @@ function rank.pick(set, left)
   local overall, preferred = fastest, rank.preferred(set, left, steps)
   if #preferred < #left then
     left = preferred
-    fastest, near = select(2, set:best(left, widest(set, groups)))
+    found, fastest, near = set:best(left, widest(set, groups))
   end
   local close, kept = c:none(), c:none()
   for _, group in ipairs(groups) do
@@ -262,7 +263,7 @@ function rank.pick(set, left)
   for _, group in ipairs(groups) do
     if group.mask:has(choice.row) then choice.group = group break end
   end
-  choice.faster = c:get("step_seconds", choice.row)
+  choice.against = { row = found, seconds = fastest }
   choice.state, choice.seconds = state_of(set, choice, left)
   choice.cost = cost_of(set, steps, overall, choice.row, choice.group)
   return choice

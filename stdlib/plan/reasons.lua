@@ -159,11 +159,12 @@ end
 function reasons.too_slow(set, choice)
   local name, rule = choice.group.list[1], choice.group.rule
   local own = rule and rule.within   -- never "any", within which nothing is too slow
-  local fastest = set.c:get("schedule", choice.row)
+  local fastest, row = choice.against.seconds, choice.against.row
   return {
     id = "wanted_too_slow", kind = "rank",
-    message = string.format("%s takes %s a step at best, %s slower than %s: more than %s %s", format.schedule(name),
-                            format.seconds(choice.seconds), format.percent(choice.seconds / choice.faster - 1), format.schedule(fastest),
+    message = string.format("%s takes %s a step at best, %s slower than the fastest, %s at P %d (%s): more than %s %s",
+                            format.schedule(name), format.seconds(choice.seconds), format.percent(choice.seconds / fastest - 1),
+                            format.schedule(set.c:get("schedule", row)), set.c:get("pipeline_parallel", row), format.seconds(fastest),
                             own and "the row's within" or "wanted_tolerance",
                             format.percent(own or set.policy.parameters.wanted_tolerance.value)),
   }

@@ -133,7 +133,23 @@ describe("ranking", function()
     assert.is_true(result.replaced)
     assert.equal("1f1b", result.schedule_wanted)
     assert.same({ "wanted_too_slow" }, ids(result.reasons))
-    assert.matches("1F1B takes .* slower than ZB%-V: more than wanted_tolerance 1 %%", result.reasons[1].message)
+    assert.matches("1F1B takes .* slower than the fastest, ZB%-V at P %d+ %(.*%): more than wanted_tolerance 1 %%", result.reasons[1].message)
+  end)
+
+  -- docs/policy.md: the first name of a row is replaced when its plan is "slower than the fastest of all", which the row need not list
+  it("says of the wanted schedule by how much it is slower than the fastest of all, and not than what is planned", function()
+    local result = decide { cluster = { gpus = 64, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+                            model = { architecture = "dense", total = "34B", layers = 48 },
+                            training = { tokens = "1T", global_batch_size = 256 } }
+    assert.same({ "interleaved_1f1b", "wanted_too_slow" }, { result.evaluation.schedule, result.reasons[1].id })
+    local pattern = "1F1B takes ([%d.]+) s a step at best, ([%d.]+) %% slower than the fastest, (%S+) at P 4 %(([%d.]+) s%): more than .* 5 %%"
+    local taken, slower, name, least = result.reasons[1].message:match(pattern)
+    local fastest = result.evaluation.step_seconds / (1 + result.cost.fraction)   -- of all: what the row costs is held against it
+    assert.equal("ZB-V", name)
+    assert.is_true(result.cost.fraction > 0.005)   -- so what is planned is another
+    assert.near(fastest, tonumber(least), 0.005)
+    assert.near(100 * (tonumber(taken) / fastest - 1), tonumber(slower), 0.1)   -- taken is told to 5 ms of 7 s
+    assert.is_true(tonumber(slower) > 5)
   end)
 
   it("takes nothing else where a row says within any, whatever it costs, and says what it costs", function()

@@ -202,6 +202,25 @@ describe("the steps to a plan", function()
     assert.matches("row moe_with_ep: DualPipe, which it takes first, is not slower", steps, 1, true)
   end)
 
+  -- docs/policy.md: a row's own within stands in place of wanted_tolerance (5 %), and within any lets nothing be too slow
+  it("tell a row's own within, and of within any that nothing is too slow", function()
+    local function told(within)
+      local path = files.write("row.lua", string.format([[row { id = "mine", gpus = over(1), within = "%s", try = { "1f1b", "zb_v" } }]], within))
+      local plan = planner.plan {
+        request = spec.read { files = { "examples/specs/mixtral-8x7b.json" } }, explain = true,
+        policy = require("pipeplan.policy.load").load { files = { path }, date = "2026-12-01" },
+        why = { { field = "schedule", value = "zb_v" } } }
+      assert.equal("1f1b", plan.schedule)
+      return table.concat(plan.explanation.decided, "\n"), plan.explanation.answers[1].answer
+    end
+    local steps, answer = told "40%"
+    assert.matches("mine: 1F1B, which it takes first, is not slower than the fastest by more than the row's within 40 %", steps, 1, true)
+    assert.matches("mine takes 1F1B first, others only where it has no plan or one slower by more than the row's within 40 %", answer, 1, true)
+    steps, answer = told "any"
+    assert.matches("mine: 1F1B, which it takes first, is taken whatever it costs", steps, 1, true)
+    assert.is_nil(answer:find("wanted_tolerance", 1, true))
+  end)
+
   it("stand beside the rules: the row that decides, those behind it, the kernel that is used", function()
     local because, explanation, plan = {}, decided "qwen3-235b"
     for _, rule in ipairs(explanation.rules) do because[rule.id] = rule.because end
