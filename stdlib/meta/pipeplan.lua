@@ -617,6 +617,7 @@
 
 --- what is planned without the runs
 ---@class pipeplan.plan.measured.before
+---@field layers_per_stage integer[] by slice of the model, first to last
 ---@field microbatches integer M per pipeline and step
 ---@field parallelism pipeplan.plan.parallelism
 ---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" schedule
@@ -635,6 +636,7 @@
 --- what the factors let plan and nobody measured; null where that is no faster
 ---@class pipeplan.plan.measured.next
 ---@field gain_fraction number of the measured step that was taken
+---@field layers_per_stage integer[] by slice of the model, first to last
 ---@field microbatches integer M per pipeline and step
 ---@field parallelism pipeplan.plan.parallelism
 ---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" schedule
@@ -646,6 +648,7 @@
 ---@field chosen boolean is it what is planned now?
 ---@field error_fraction? number standard error of the mean step
 ---@field high_seconds number nine of ten take less
+---@field layers_per_stage integer[] by slice of the model, first to last
 ---@field log string its file
 ---@field low_seconds number nine of ten steps take more
 ---@field measured_seconds number median of a step

@@ -100,7 +100,8 @@ measured.label = label
 
 local function is_of_plan(own, plan)
   if own.schedule ~= plan.schedule or own.micro_batch_size ~= plan.micro_batch_size or own.sharding ~= plan.sharding
-     or own.gpus_used ~= plan.gpus_used or table.concat(own.recompute, " ") ~= table.concat(plan.recompute, " ") then return false end
+     or own.gpus_used ~= plan.gpus_used or table.concat(own.recompute, " ") ~= table.concat(plan.recompute, " ")
+     or table.concat(own.layers_per_stage, " ") ~= table.concat(plan.layers_per_stage, " ") then return false end
   for name, degree in pairs(plan.parallelism) do
     if own.parallelism[name] ~= degree then return false end
   end
@@ -149,7 +150,8 @@ local function told(run, chosen, fitted)
   local found = run.measured
   return {
     name = run.name, log = run.log, schedule = run.layout.schedule, parallelism = run.layout.parallelism,
-    microbatches = run.layout.microbatches, micro_batch_size = run.layout.micro_batch_size, recompute = run.layout.recompute,
+    layers_per_stage = run.layout.layers_per_stage, microbatches = run.layout.microbatches,
+    micro_batch_size = run.layout.micro_batch_size, recompute = run.layout.recompute,
     sharding = run.layout.sharding, steps = found.steps,
     measured_seconds = found.median_seconds, low_seconds = found.low_seconds, high_seconds = found.high_seconds,
     error_fraction = found.error_fraction, predicted_seconds = run.told_seconds,
@@ -168,8 +170,8 @@ local function next_of(planner, request, policy, fitted, runs, chosen)
   end
   local gain = 1 - plan.step_seconds / chosen.measured.median_seconds
   if gain <= policy.parameters.tie_fraction.value then return nil end
-  return { schedule = plan.schedule, parallelism = plan.parallelism, microbatches = plan.microbatches, step_seconds = plan.step_seconds,
-           gain_fraction = gain }
+  return { schedule = plan.schedule, parallelism = plan.parallelism, layers_per_stage = plan.layers_per_stage,
+           microbatches = plan.microbatches, step_seconds = plan.step_seconds, gain_fraction = gain }
 end
 
 -- A layout with its recipe and its split: two runs that differ in any of it are two.
@@ -233,8 +235,8 @@ function measured.of(arguments)
   after.measured = {
     runs = list, changed = not chosen.planned, why = why_of(chosen, fastest, ties, plan_run), changes = chosen.changes,
     options = pins.options(chosen.changes),
-    before = { schedule = plan.schedule, parallelism = plan.parallelism, microbatches = plan.microbatches,
-               step_seconds = plan.step_seconds },
+    before = { schedule = plan.schedule, parallelism = plan.parallelism, layers_per_stage = plan.layers_per_stage,
+               microbatches = plan.microbatches, step_seconds = plan.step_seconds },
     factors = fitted.factors, factors_why = fitted.why, off_before_fraction = math.exp(fitted.off_before) - 1,
     off_fraction = math.exp(fitted.off) - 1,
     next = next_of(planner, bare, policy, fitted, runs, chosen),

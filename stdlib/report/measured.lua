@@ -11,8 +11,19 @@ local report = {}
 
 local width = 100
 
-local function label(entry)
-  return format.schedule(entry.schedule) .. " at " .. layout.line(entry.parallelism, entry.microbatches, ", ")
+-- → function(entry) → its name among those; with its layers where several have that name.
+local function labels_of(entries)
+  local function name(entry)
+    return format.schedule(entry.schedule) .. " at " .. layout.line(entry.parallelism, entry.microbatches, ", ")
+  end
+  local function layers(entry) return table.concat(entry.layers_per_stage, " ") end
+  local first, several = {}, {}
+  for _, entry in ipairs(entries) do
+    local words = name(entry)
+    first[words] = first[words] or layers(entry)
+    several[words] = several[words] or layers(entry) ~= first[words]
+  end
+  return function(entry) return name(entry) .. (several[name(entry)] and ", layers " .. layers(entry) or "") end
 end
 
 local function signed(fraction)
@@ -33,6 +44,7 @@ end
 -- plan: what measured.of gives; kept: the file of the calibration, if one was written.
 function report.text(plan, kept)
   local found, lines, indent = plan.measured, {}, string.rep(" ", 8)
+  local label = labels_of { found.before, found.next or found.before, table.unpack(found.runs) }
   local function say(words, first, rest)
     for _, line in ipairs(format.wrap(words, width, first or "", rest or indent)) do lines[#lines + 1] = line end
   end

@@ -380,7 +380,7 @@ local properties = {
   measured = optional(object({
     runs = list(object({
       name = text "the plan, and the number in its shortlist", log = text "its file", schedule = one_of(schedules, "none: without a pipeline"),
-      parallelism = reference "parallelism", microbatches = whole "M per pipeline and step", micro_batch_size = whole "sequences of a microbatch",
+      parallelism = reference "parallelism", layers_per_stage = list(whole("decoder layers", 0), "by slice of the model, first to last"), microbatches = whole "M per pipeline and step", micro_batch_size = whole "sequences of a microbatch",
       recompute = list(text "a module", "what is computed again in the backward"), sharding = one_of(shardings, "what data parallelism shards"),
       steps = number "that count", measured_seconds = seconds "median of a step", low_seconds = seconds "nine of ten steps take more",
       high_seconds = seconds "nine of ten take less", error_fraction = optional(fraction "standard error of the mean step"),
@@ -391,7 +391,7 @@ local properties = {
     }, "one layout"), "each with its log"),
     changed = boolean "is another layout planned than without the runs?", why = text "why this one",
     before = object({
-      schedule = one_of(schedules, "schedule"), parallelism = reference "parallelism", microbatches = whole "M per pipeline and step",
+      schedule = one_of(schedules, "schedule"), parallelism = reference "parallelism", layers_per_stage = list(whole("decoder layers", 0), "by slice of the model, first to last"), microbatches = whole "M per pipeline and step",
       step_seconds = seconds "predicted",
     }, "what is planned without the runs"),
     changes = { type = "object", description = "path of a spec → value: laid over the spec, they plan what was taken" },
@@ -403,7 +403,7 @@ local properties = {
     }, "of the price, by these runs and those that were kept"), factors_why = text "why these and no others",
     off_before_fraction = number "root mean square of log(measured / computed)", off_fraction = number "the same with the factors",
     next = optional(object({
-      schedule = one_of(schedules, "schedule"), parallelism = reference "parallelism", microbatches = whole "M per pipeline and step",
+      schedule = one_of(schedules, "schedule"), parallelism = reference "parallelism", layers_per_stage = list(whole("decoder layers", 0), "by slice of the model, first to last"), microbatches = whole "M per pipeline and step",
       step_seconds = seconds "predicted with the factors", gain_fraction = fraction "of the measured step that was taken",
     }, "what the factors let plan and nobody measured; null where that is no faster")),
   }, "of --measured: what runs of layouts say")),
