@@ -17,6 +17,7 @@ local vocabulary = require "pipeplan.vocabulary"
 local pipeplan = { version = engine.version }
 
 local methods = {}
+local site_of = { __index = methods }   -- the metatable of what pipeplan.policy returns
 
 -- An answer is the caller's business, and names the caller's line where it is shown as a text. Anything else is a bug, and shows its place.
 local function caught(problem)
@@ -39,7 +40,7 @@ end
 -- The same for a method of a policy.
 local function method(name, run)
   return interface(function(self, ...)
-    if type(self) ~= "table" or type(self.policy) ~= "table" then
+    if getmetatable(self) ~= site_of then
       failure.usage("%s: expected a call with a colon, site:%s(…), where site is what pipeplan.policy returned", name, name)
     end
     return run(self, ...)
@@ -68,7 +69,10 @@ end
 methods.plan = method("plan", function(self, request)
   if type(request) ~= "table" then failure.usage("plan: expected a table of specs and options, got a %s", type(request)) end
   local arguments, directory = { files = {}, options = {} }, test_directory()
-  for i, file in ipairs(request) do arguments.files[i] = found(file, directory) end
+  for i, file in ipairs(request) do
+    if type(file) ~= "string" then failure.usage("plan: spec %d is a %s: expected a path", i, type(file)) end
+    arguments.files[i] = found(file, directory)
+  end
   for key, value in pairs(request) do
     if type(key) == "string" then arguments.options[key] = value
     elseif not math.tointeger(key) or key < 1 or key > #arguments.files then
@@ -81,11 +85,15 @@ end)
 
 -- The same for a spec that is a Lua table; `base` is the directory of the files it names.
 methods.plan_spec = method("plan_spec", function(self, spec, base)
+  if base ~= nil and type(base) ~= "string" then
+    failure.usage("plan_spec: base is a %s: expected the directory of the files that the spec names", type(base))
+  end
   return self:plan_request(require("pipeplan.input.spec").from_table(spec, base))
 end)
 
 methods.plan_request = method("plan_request", function(self, request)
-  if type(request) ~= "table" or not (request.cluster or request.any_gpus) then
+  local read = type(request) == "table" and request
+  if not read or not (read.cluster and read.source or type(read.any_gpus) == "table" and read.any_gpus.at) then
     failure.usage("plan_request: expected what pipeplan.input.spec reads, got a %s", type(request))
   end
   local plan = require("pipeplan.plan.init").plan { request = request, policy = self.policy, facts = self.facts, frontier = self.frontier }
@@ -108,8 +116,7 @@ methods.with = method("with", function(self, facts)
     read[name], problem = conditions.value(entry, value)
     if problem then failure.usage("with: %s: %s", name, problem) end
   end
-  return setmetatable({ policy = self.policy, frontier = self.frontier, facts = lists.with(self.facts or {}, read) },
-                      { __index = methods })
+  return setmetatable({ policy = self.policy, frontier = self.frontier, facts = lists.with(self.facts or {}, read) }, site_of)
 end)
 
 local known_options = { "bytes", "date", "frontier", "in_force", "policies", "set", "work" }
@@ -129,7 +136,7 @@ pipeplan.policy = interface(function(files, options)
     files = given, found = options.in_force and require("pipeplan.policy.found").paths() or nil,
     set = options.set, date = options.date, policies = options.policies, work = options.work, bytes = options.bytes,
   }
-  return setmetatable({ policy = policy, frontier = options.frontier }, { __index = methods })
+  return setmetatable({ policy = policy, frontier = options.frontier }, site_of)
 end)
 
 -- pipeplan.json(plan) → the plan's JSON on one line, as `plan --jsonl` prints it.
@@ -138,7 +145,11 @@ pipeplan.json = interface(function(plan)
     failure.usage("pipeplan.json: expected a plan, got a %s", type(plan))
   end
   local json, schema = require "pipeplan.base.json", require "pipeplan.schema.plan"
-  return json.encode(json.shape(plan, schema))
+  local good, text = pcall(json.encode, json.shape(plan, schema))
+  if good then return text end
+  local problem = type(text) == "string" and text:match "^json%.encode: (.*)$"
+  if problem then failure.usage("pipeplan.json: %s: expected a plan as it was returned", problem) end
+  error(text, 0)
 end)
 
 -- Registers assert.decided with luassert, where that is loaded; done by itself inside busted. Returns whether it is registered.

@@ -141,6 +141,46 @@ describe("pipeplan.policy", function()
     end
   end)
 
+  -- docs/embedding.md: what cannot be read, loaded or planned is an error with `status` and `message`
+  it("answers arguments of any other kind in words, never with an error of Lua", function()
+    local good = { cluster = { gpus = 8, accelerator = "H100-SXM" }, model = { architecture = "dense", total = "7B", layers = 32 },
+                   training = { tokens = "1T" } }
+    local site = pipeplan.policy(nil, { date = "2026-12-01" })
+    local plan = site:plan_spec(good)
+    local function told(call, ...)
+      local fine, problem = pcall(call, ...)
+      assert.is_true(fine or failure.is(problem) and problem.status == 2, tostring(problem))
+      return not fine and problem.message
+    end
+    local odd = { false, true, 5, 0 / 0, 1 / 0, "", "x", "\0", {}, { 5 }, { a = 1 }, { {} }, { [2.5] = 1 }, print, coroutine.create(print), io.stdout }
+    for i = 0, #odd do
+      local value = odd[i]
+      for _, call in ipairs { site.plan, site.plan_spec, site.plan_request, site.with } do
+        told(call, site, value)
+        told(call, value, {})
+        told(call, { policy = value }, good)
+      end
+      told(site.plan, site, { value })
+      told(site.plan, site, { small[1], gpus = value })
+      told(site.plan_spec, site, good, value)
+      told(site.plan_request, site, { cluster = value })
+      told(site.plan_request, site, { any_gpus = value })
+      told(site.with, site, { gpus = value })
+      told(pipeplan.json, value)
+      told(pipeplan.json, { status = value })
+      for _, field in ipairs { "step_seconds", "memory", "policy", "reasons", "x" } do
+        local changed = {}
+        for name, own in pairs(plan) do changed[name] = own end
+        changed[field] = value
+        told(pipeplan.json, changed)
+      end
+    end
+    assert.equal("plan_spec: base is a table: expected the directory of the files that the spec names", told(site.plan_spec, site, good, {}))
+    assert.equal("plan: spec 1 is a boolean: expected a path", told(site.plan, site, { true }))
+    assert.matches("^pipeplan.json: %-?nan is no JSON number: expected a plan", told(pipeplan.json, { status = "planned", step_seconds = 0 / 0 }))
+    assert.matches("expected a call with a colon", told(site.plan_spec, { policy = {} }, good), 1, true)
+  end)
+
   it("answers a method that is called with a dot, and what is no plan or request", function()
     local site = pipeplan.policy()
     for _, name in ipairs { "plan", "plan_spec", "plan_request", "with" } do
