@@ -79,7 +79,8 @@ function report.json(changes, specs)
   for i, change in ipairs(changes) do
     local differs = json.array {}
     for j, one in ipairs(change.differs) do
-      differs[j] = { field = one.field, before = one.before or json.null, after = one.after or json.null }
+      local function said(value) return value == nil and json.null or value end
+      differs[j] = { field = one.field, before = said(one.before), after = said(one.after) }
     end
     list[i] = { kind = change.kind, rule = change.rule, name = change.name, spec = change.spec, before = side(change.before),
                 after = side(change.after), differs = differs }
