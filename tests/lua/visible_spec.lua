@@ -132,10 +132,14 @@ describe("a name made of anything", function()
     for _ = 1, 40 do
       local name = any()
       local outcome = { status = "planned", line = name, reasons = {} }
-      local changes = { { kind = "accepted", rule = "x", name = name, spec = { name = name }, before = outcome, after = outcome } }
+      local differs = { { field = "alltoall_kernel", before = name, after = false } }
+      local changes = { { kind = "replanned", rule = "x", name = name, spec = { name = name }, before = outcome, after = outcome,
+                          differs = differs } }
       local difference = require "pipeplan.report.difference"
       clean(difference.text(changes, 1), name)
       kept(difference.json(changes, 1), name, function(value) return value.changes[1].name end)
+      kept(difference.json(changes, 1), name, function(value) return value.changes[1].differs[1].before end)
+      assert.is_false(json.decode(difference.json(changes, 1), "changes").changes[1].differs[1].after)
       local mutants = { { mutant = { id = name, file = name, line = 1, kind = "x" }, outcome = "survived" } }
       local report = require "pipeplan.report.mutants"
       clean(report.text(mutants), name)
