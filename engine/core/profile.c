@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define MOST_FASTER 0.5   /* what a layer may at least take of what is computed, by one stage: the noise of a whole one is in a few layers of it */
+#define MOST_FASTER 0.5   /* assumed: what a layer takes at least of what is computed; a few layers of a stage have the noise of all of it */
 
 static bool is_inner(const pp_stage *stage) {
   return stage->count[PP_BLOCK_EMBEDDING] + stage->count[PP_BLOCK_HEAD] + stage->count[PP_BLOCK_MTP] == 0;
@@ -75,7 +75,7 @@ static void fit_kinds_of_ends(const quantity *of, double layers, double factors[
     double here = 0, others = 0;
     for (int block = 0; block < PP_BLOCKS; block++)
       if (is_layer(block)) *(inner[block] ? &others : &here) += stage->count[block] * of->computed[block];
-    if (isnan(of->measured[s]) || !(here > 0)) continue;
+    if (!(of->measured[s] > 0) || !(here > 0)) continue;   /* a first stage's I may be nothing: its W has all of B */
     left += of->measured[s] - layers * others;
     computed += here;
   }

@@ -8,7 +8,7 @@
 **           measured over all that is computed. With layers of one kind that is seconds per layer. Without inner stages the factor is the
 **           least of any stage, for ends only add.
 **   kinds   layers of a kind that no inner stage holds, as the dense ones before layers with experts, take no more than leaves the stages that
-**           hold them as measured.
+**           hold them as measured, and no less than half of what is computed.
 **   ends    what the first stage took beyond its layers is the embedding's, what the last took beyond its layers is the head's (with loss
 **           and MTP), not less than nothing; over the same computed. Ends that no stage holds are as computed: their
 **           kernels are others than a layer's.

@@ -422,11 +422,11 @@ end
 -- messages, buffered_messages, step_fixed_seconds, rank_speed, runtime, heat, contention, calibration, file, source }
 function profile.read(file, request)
   local raw = profile.load(file)
-  local read = { file = file, source = raw.source, runtime = raw.runtime, rank_speed = raw.rank_speed,
-                 calibration = runs.on_stages(raw, file, request.warnings) }
+  local read = { file = file, source = raw.source, runtime = raw.runtime, rank_speed = raw.rank_speed }
   local hardware = profile.hardware(raw, raw.runtime, file)
   read.heat, read.contention = hardware.heat, hardware.contention
   read.stages, read.temperature = stages_of(raw, request.model.shape, read.heat, file)
+  read.calibration = runs.on_stages(raw, read.temperature, file, request.warnings)
   read.layout = layout_of(raw, request, file)
   read.messages = profile.messages(raw, file)
   read.buffered_messages = raw.mem and raw.mem.buffers_per_microbatch

@@ -34,8 +34,8 @@ local function ranks_of(raw)
 end
 
 -- The program of a run over the stages, as engine.schedule takes it; nil and why they cannot run it. Where a schedule has any number of
--- stages a rank, the ranks that the stages name say which.
-local function program(raw, run)
+-- stages a rank, the ranks that the stages name say which. temperature: which of their times are read.
+local function program(raw, run, temperature)
   local traits, stages = engine.schedule.traits(run.schedule), #raw.stage
   local ranks = traits.virtual and stages // traits.virtual or ranks_of(raw)
   if not ranks then return nil, "on how many ranks is not known: stage[].rank says it" end
@@ -48,18 +48,17 @@ local function program(raw, run)
   local good, illegal = engine.schedule.check(wanted)
   if not good then return nil, illegal.message end
   for _, stage in ipairs(traits.split_backward and raw.stage or {}) do
-    local times = stage.kind_ms_hot or stage.kind_ms or stage.kind_ms_cold
-    if not (times.I or times.W) then return nil, "neither I nor W of its stages was measured" end
+    if not (stage[temperature].I or stage[temperature].W) then return nil, "neither I nor W of its stages was measured" end
   end
   return wanted
 end
 
 -- The runs that the stages of a profile can run, each with its `program`; of the others a warning each is added to `warnings`.
-function runs.on_stages(raw, file, warnings)
+function runs.on_stages(raw, temperature, file, warnings)
   local list = {}
   for i, run in ipairs(runs.of(raw, file)) do
     local why
-    run.program, why = program(raw, run)
+    run.program, why = program(raw, run, temperature)
     if run.program then
       list[#list + 1] = run
     else

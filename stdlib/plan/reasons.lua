@@ -155,18 +155,23 @@ function reasons.nearest(set, entry, row)
   return reason.nearest
 end
 
+-- By how much a plan of the group may be slower than the fastest, in words: its row's own, or what holds for all rows.
+function reasons.tolerance(set, group)
+  local own = group and group.rule and group.rule.within
+  if own and own ~= "any" then return "the row's within " .. format.percent(own) end
+  return "wanted_tolerance " .. format.percent(set.policy.parameters.wanted_tolerance.value)
+end
+
 -- The wanted schedule was too slow.
 function reasons.too_slow(set, choice)
-  local name, rule = choice.group.list[1], choice.group.rule
-  local own = rule and rule.within   -- never "any", within which nothing is too slow
+  local name = choice.group.list[1]
   local fastest, row = choice.against.seconds, choice.against.row
   return {
     id = "wanted_too_slow", kind = "rank",
-    message = string.format("%s takes %s a step at best, %s slower than the fastest, %s at P %d (%s): more than %s %s",
+    message = string.format("%s takes %s a step at best, %s slower than the fastest, %s at P %d (%s): more than %s",
                             format.schedule(name), format.seconds(choice.seconds), format.percent(choice.seconds / fastest - 1),
                             format.schedule(set.c:get("schedule", row)), set.c:get("pipeline_parallel", row), format.seconds(fastest),
-                            own and "the row's within" or "wanted_tolerance",
-                            format.percent(own or set.policy.parameters.wanted_tolerance.value)),
+                            reasons.tolerance(set, choice.group)),
   }
 end
 

@@ -176,12 +176,6 @@ end
 
 local function row_within(group) return group and group.rule and group.rule.within end
 
--- By how much a plan of the group may be slower than the fastest: its row's own, or what holds for all rows.
-local function tolerance_words(set, group)
-  local own = row_within(group)
-  return own and own ~= "any" and "the row's within " .. format.percent(own) or fraction_words(set, "wanted_tolerance")
-end
-
 local decided_by = {
   idle = "the one that leaves fewer GPUs idle stays",
   list = "the schedule that its list names earlier stays", pipeline_parallel = "the smaller P stays", virtual = "the smaller V stays",
@@ -203,7 +197,7 @@ function how.wanted(set, row)
   local listed = false
   for _, members in ipairs(group.members) do listed = listed or members:has(row) end
   if not listed then return string.format("%s lists only %s", row_words(group), list_words(group.list)) end
-  local slower = row_within(group) ~= "any" and " or one slower by more than " .. tolerance_words(set, group) or ""
+  local slower = row_within(group) ~= "any" and " or one slower by more than " .. reasons.tolerance(set, group) or ""
   return string.format("%s takes %s first, others only where it has no plan%s", row_words(group), format.schedule(group.list[1]), slower)
 end
 
@@ -213,7 +207,7 @@ function how.time(set, row, step)
     local any = row_within(group) == "any"
     if any and not (group.members[1] and group.members[1]:has(row)) then return how.wanted(set, row) end
     return string.format("nothing is planned that is slower than %s by more than %s",
-                         any and "the fastest of its schedule" or "the fastest", tolerance_words(set, group))
+                         any and "the fastest of its schedule" or "the fastest", reasons.tolerance(set, group))
   end
   return "step times count as equal only within " .. fraction_words(set, "tie_fraction")
 end
@@ -404,7 +398,7 @@ local function step_words(set, step, before, choice)
   elseif step.by == "wanted" then
     local state = choice.state == "wanted" and row_within(choice.group) == "any" and "any" or choice.state
     state = choice.group.decision and string.format(states[state], format.schedule(choice.group.list[1]),
-                                                    tolerance_words(set, choice.group))
+                                                    reasons.tolerance(set, choice.group))
     return string.format("%s: %s%s", row_words(choice.group), state and state .. "; " or "", stay(step.left, before))
   elseif step.by == "time" then
     return string.format("time: %s, within %s of the fastest, %s a step", stay(step.left, before), format.percent(step.window),

@@ -273,6 +273,22 @@ describe("a profile's own runs", function()
     end
   end)
 
+  -- as above, 7 s, of the times that plans read: cold ones, where the profile says how cards heat up (here not at all)
+  it("are run with the times that the plan reads", function()
+    local cold, hot = { F = 1000, B = 2000, I = 1000, W = 1000 }, { F = 1000, B = 2000 }
+    local function zb_h1(colder, hotter)
+      local one = { layers = 4, embedding = false, head = false, kind_ms_cold = colder, kind_ms_hot = hotter }
+      local profile = { stage = { one, one }, p2p = { { bytes = 1, us = 1e-9 } }, runtime = "torch-single",
+                        heat = { onset = 0.5, tau_ms = 30, slope = 0 }, calibration = { { schedule = "zb_h1", microbatches = 2, step_ms = 7000 } } }
+      local said, made = warnings(profile)
+      return made.profile.calibration[1] and made.profile.calibration[1].predicted_seconds, said.run_of_other_stages
+    end
+    near(7, zb_h1(cold, hot), 1e-6)
+    local seconds, why = zb_h1(hot, cold)
+    assert.is_nil(seconds)
+    assert.matches("neither I nor W of its stages was measured", why, 1, true)
+  end)
+
   -- 1F1B on two stages of 1 + 2 ms, M 2: 9 ms. A run of 18 ms lies within what is predicted ± 100 %, and not within 50 %
   it("lie within the error that the plan prints, however far off", function()
     local profile = { stage = { stage(1000, 2000), stage(1000, 2000) }, p2p = { { bytes = 1, us = 1e-9 } },

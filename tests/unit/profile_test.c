@@ -145,6 +145,9 @@ static void layers_that_only_an_end_holds_leave_it_as_measured(void **state) {
   expect(2, made_of(&profile, (pp_stage){ { 0, 1, 0, 0, 0 } }).forward);
   profile.stage[0].of[PP_MEASURED_FORWARD] = 12.1;
   expect(0.5, made_of(&profile, (pp_stage){ { 0, 1, 0, 0, 0 } }).forward);
+  /* PyTorch's first stage has no gradient to hand on. That says nothing of its dense layers: their I is twice what is computed, as of the others */
+  for (int i = 0; i < 3; i++) profile.stage[i].of[PP_MEASURED_INPUT] = i == 0 ? 0 : 2 * 4 * 3.4;
+  expect(2.4, made_of(&profile, (pp_stage){ { 0, 1, 0, 0, 0 } }).input);
 }
 
 /* 4 layers stored 40 bytes where 20 are computed, took 8 of temporaries for 2; the last stage 9 more of stored, 16 of temporaries for 8. */
